@@ -1,0 +1,1 @@
+"""What everything else stands on: sources, places and errors. Standard library only."""

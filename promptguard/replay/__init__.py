@@ -1,0 +1,1 @@
+"""The fixed task, replayed on an engine, turn by turn, and the gate on what was measured."""

@@ -1,0 +1,195 @@
+"""The result of a replay: what was measured on each turn, and what follows from it.
+
+The words are those of docs/numbers.md. All counts are tokens, all times seconds, all rates between 0 and 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from promptguard.prompts.divergence import Divergence
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One measured request.
+
+    Attributes:
+        number: from 1.
+        label: what the turn is, such as ``user 2`` or ``result of get_weather``.
+        prompt: tokens of the prompt.
+        cached: prompt tokens that the engine says it took from its prefix cache.
+        prefilled: prompt tokens that it computed; ``cached + prefilled == prompt``.
+        ideal: length of the previous prompt plus its reply; for the first turn the resident prefix.
+        reusable: longest token prefix that this prompt shares with what the previous turn left in the cache.
+        seconds: time to first token.
+        seconds_uncached: the same with the cache off, where that was measured.
+        divergence: where and why the prompt left the previous one, on a turn with a prompt loss.
+    """
+
+    number: int
+    label: str
+    prompt: int
+    cached: int
+    prefilled: int
+    ideal: int
+    reusable: int
+    seconds: float
+    granularity: int = 0
+    seconds_uncached: float | None = None
+    divergence: Divergence | None = None
+
+    @property
+    def hit(self) -> int:
+        """Cached tokens that count: not more than this run's own requests explain (another run's cache is no merit)."""
+        return min(self.cached, self.reusable)
+
+    @property
+    def foreign(self) -> int:
+        """Cached tokens that this run did not put there."""
+        return self.cached - self.hit
+
+    @property
+    def attainable(self) -> int:
+        """What an append-only run would have had from the cache: the ideal, but at least one token is always computed."""
+        return min(self.ideal, self.prompt - 1)
+
+    @property
+    def hit_rate(self) -> float:
+        return self.hit / self.prompt
+
+    @property
+    def prompt_loss(self) -> int:
+        """Ideal minus reusable: tokens that the prompt threw away."""
+        return self.ideal - self.reusable if self.reusable < self.attainable else 0
+
+    @property
+    def engine_loss(self) -> int:
+        """Reusable minus cached, beyond the engine's granularity: tokens that the engine threw away."""
+        return max(0, self.reusable - self.cached - self.granularity)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One part of the gate. ``value`` and ``limit`` are a rate for the hit rate and tokens (the worst turn) for the losses."""
+
+    name: Literal["hit-rate", "prompt-loss", "engine-loss"]
+    passed: bool
+    value: float
+    limit: float
+    message: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was measured: the engine, the model, the task and the user's files."""
+
+    engine: str
+    model: str
+    build: str
+    context: int
+    slots: int
+    slot: int | None
+    url: str | None
+    chat_template: str
+    chat_template_sha256: str
+    task: str
+    system: str
+    tools: str
+    rendered_by: str
+    live: bool = False
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A variable, function or filter that the context did not give.
+
+    Attributes:
+        name: as it stands in the template, such as ``user.name``.
+        kind: ``clock``, ``id``, ``user``, ``counter``, ``memory``, ``environment`` or ``text``.
+        varies: whether its value changes from turn to turn.
+    """
+
+    name: str
+    kind: str
+    varies: bool
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole replay."""
+
+    subject: Subject
+    turns: tuple[Turn, ...]
+    warm_up_tokens: int
+    checks: tuple[Check, ...]
+    stand_ins: tuple[StandIn, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds_total: float = 0.0
+    seconds_engine: float = 0.0
+    error: str | None = None
+    settings: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return self.error is None and bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def prompt_tokens(self) -> int:
+        return sum(turn.prompt for turn in self.turns)
+
+    @property
+    def cached_tokens(self) -> int:
+        return sum(turn.hit for turn in self.turns)
+
+    @property
+    def prefill_tokens(self) -> int:
+        return self.prompt_tokens - self.cached_tokens
+
+    @property
+    def hit_rate(self) -> float:
+        """Sum of cached tokens over sum of prompt tokens, warm-up left out."""
+        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+
+    @property
+    def cold_hit_rate(self) -> float:
+        """The same without a warm-up: the first turn finds nothing in the cache."""
+        if not self.prompt_tokens:
+            return 0.0
+        return (self.cached_tokens - self.turns[0].hit) / self.prompt_tokens
+
+    @property
+    def ceiling(self) -> float:
+        """The hit rate of an append-only run of the same task."""
+        return sum(turn.attainable for turn in self.turns) / self.prompt_tokens if self.prompt_tokens else 0.0
+
+    @property
+    def prompt_loss(self) -> int:
+        return sum(turn.prompt_loss for turn in self.turns)
+
+    @property
+    def engine_loss(self) -> int:
+        return sum(turn.engine_loss for turn in self.turns)
+
+    @property
+    def repetition_rate(self) -> float:
+        """Share of all prompt tokens that an earlier request of the task had sent already: ``(total - new) / total``.
+
+        New are the resident prefix once, and per turn what lies beyond the ideal.
+        """
+        if not self.turns:
+            return 0.0
+        new = self.turns[0].attainable + sum(turn.prompt - turn.attainable for turn in self.turns)
+        return (self.prompt_tokens - new) / self.prompt_tokens
+
+    @property
+    def seconds(self) -> float:
+        """Time to first token, summed over the turns."""
+        return sum(turn.seconds for turn in self.turns)
+
+    @property
+    def seconds_uncached(self) -> float | None:
+        times = [turn.seconds_uncached for turn in self.turns]
+        known = [seconds for seconds in times if seconds is not None]
+        return sum(known) if known and len(known) == len(times) else None
