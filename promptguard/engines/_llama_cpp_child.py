@@ -5,6 +5,7 @@ One line of JSON in, one line of JSON out, until standard input ends. Native cod
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ class Session:
     def __init__(self, settings: dict[str, Any]) -> None:
         import llama_cpp
 
-        self._version = llama_cpp.__version__
+        self._library = llama_cpp
         self._evaluated: list[int] = []
         self._llm = llama_cpp.Llama(
             model_path=settings["model"],
@@ -39,7 +40,7 @@ class Session:
     def describe(self) -> dict[str, Any]:
         llm = self._llm
         return {
-            "version": self._version,
+            "version": self._library.__version__,
             "context": llm.n_ctx(),
             "chat_template": llm.metadata.get("tokenizer.chat_template", ""),
             "bos_token": self._text(llm.token_bos()),
@@ -52,7 +53,7 @@ class Session:
 
     def pieces(self, text: str) -> dict[str, Any]:
         tokens = self._llm.tokenize(text.encode("utf-8"), add_bos=False, special=True)
-        return {"pieces": [list(self._llm._model.token_to_piece(token, special=True)) for token in tokens]}
+        return {"pieces": [list(self._piece(token)) for token in tokens]}
 
     def complete(self, tokens: list[int], cache: bool) -> dict[str, Any]:
         """Evaluate a prompt and sample one token, which is not evaluated."""
@@ -63,8 +64,18 @@ class Session:
         next(self._llm.generate(tokens, temp=0.0))
         return {"prefilled": self._evaluated[0], "seconds": time.perf_counter() - start}
 
+    def _piece(self, token: int) -> bytes:
+        """The bytes of a token. The library's own helper gives its whole buffer, padded with zero bytes."""
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            length = int(self._library.llama_token_to_piece(self._llm._model.vocab, token, buffer, size, 0, True))
+            if length >= 0:
+                return buffer.raw[:length]
+            size = -length
+
     def _text(self, token: int) -> str:
-        return self._llm._model.token_to_piece(token, special=True).decode("utf-8", "replace") if token >= 0 else ""
+        return self._piece(token).decode("utf-8", "replace") if token >= 0 else ""
 
 
 def _lines() -> Any:
