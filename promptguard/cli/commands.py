@@ -10,7 +10,11 @@ from promptguard import __version__
 
 # name: (module, attribute, one line for --help)
 COMMANDS = {
-    "replay": ("promptguard.cli.replay", "replay", "Replay a four-tool agent task on a real llama.cpp and check its prefix cache."),
+    "replay": (
+        "promptguard.cli.replay",
+        "replay",
+        "Replay a four-tool agent task on a real llama.cpp and check its prefix cache.",
+    ),
     "model": ("promptguard.cli.model", "model", "Make tiny-random models that cache like real ones."),
 }
 
@@ -29,9 +33,7 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 

@@ -51,7 +51,7 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         click.echo("promptguard: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - a crash must not look like a finding
+    except Exception as error:
         return _crashed(error)
     return code if isinstance(code, int) else 0
 

@@ -41,6 +41,7 @@ class Option:
         minimum, maximum: the least and the greatest allowed number, both included.
         choices: the allowed texts, where not every text is.
         pattern: a regular expression that every text of a list matches as a whole.
+        default: what holds where it is not given, for ``--help``.
     """
 
     name: str
@@ -50,33 +51,52 @@ class Option:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     pattern: str | None = None
+    default: str | None = None
 
 
 REPLAY_OPTIONS = (
-    Option("server", "text", "Address of a running llama-server, such as http://jetson:8080.", pattern=r"https?://\S+"),
-    Option("engine", "text", "The engine that runs the task.", choices=("llama-server", "llama-cpp-python")),
-    Option("model", "path", "GGUF file of the model to run."),
-    Option("model-from", "path", "GGUF file to derive a tiny model with the same tokenizer, template and attention from."),
-    Option("system", "path", "System prompt: a Jinja template, rendered anew on each turn, or plain text."),
-    Option("context", "path", "File with the values of the variables of the templates."),
-    Option("tools", "path", "Tool schemas: JSON, or a Jinja template that prints it."),
+    Option("system", "path", "System prompt: plain text, or a Jinja template that is rendered anew on each turn."),
+    Option("context", "path", "JSON or YAML with values for the variables of the templates."),
+    Option("tools", "path", "Tool schemas: JSON, or a Jinja template (.j2) that gives it."),
     Option("chat-template", "path", "Chat template to use instead of the model's own."),
     Option("task", "path", "Folder or file of the task to run instead of the built-in four-tool task."),
-    Option("min-hit-rate", "number", "Least hit rate that passes, between 0 and 1.", minimum=0, maximum=1),
-    Option("prompt-loss-tolerance", "integer", "Tokens of prompt loss that a turn may have.", minimum=0),
-    Option("engine-loss-tolerance", "integer", "Tokens of engine loss that a turn may have.", minimum=0),
-    Option("live", "boolean", "Let the model itself answer instead of the script."),
-    Option("max-turns", "integer", "Most turns of a live run.", minimum=2, maximum=1000),
-    Option("max-tokens", "integer", "Most tokens of one reply in a live run.", minimum=1),
-    Option("compare-uncached", "boolean", "Run the task again with the cache off and compare the times."),
     Option(
-        "timeout", "number", "Seconds to wait for the engine to start and for each of its answers.", minimum=0.1, maximum=86400
+        "server", "text", "Address of a running llama-server to measure, such as http://jetson:8080.", pattern=r"https?://\S+"
     ),
-    Option("report", "list", "Reports to write, each as FORMAT=FILE.", pattern=f"({'|'.join(REPORT_FORMATS)})=.+"),
-    Option("output-format", "text", "Format of what is printed.", choices=REPORT_FORMATS),
-    Option("slot", "integer", "Slot of the server to pin the run to.", minimum=0),
-    Option("ctx-size", "integer", "Context of the embedded engine, in tokens.", minimum=1),
-    Option("seed", "integer", "Seed of everything in the run that is random.", minimum=0, maximum=2**32 - 1),
+    Option(
+        "engine",
+        "text",
+        "Engine to start where no server is given.",
+        choices=("llama-server", "llama-cpp-python"),
+        default="llama-server",
+    ),
+    Option("model", "path", "GGUF file to run the engine on.", default="the built-in tiny model"),
+    Option(
+        "model-from", "path", "GGUF (or tokenizer.json) to run a tiny-random twin of: same tokenizer, template and attention."
+    ),
+    Option("slot", "integer", "Slot of the server to pin the run to.", minimum=0, default="an idle one"),
+    Option(
+        "ctx-size", "integer", "Context of the started engine, in tokens.", minimum=256, maximum=1 << 24, default="fits the task"
+    ),
+    Option("swa-full", "boolean", "Keep the whole cache of sliding-window layers.", default="as the engine does"),
+    Option(
+        "timeout",
+        "number",
+        "Seconds to wait for the engine to start, and for each of its answers.",
+        minimum=1,
+        maximum=86400,
+        default="120; 600 with a server",
+    ),
+    Option("min-hit-rate", "number", "Least hit rate that passes, between 0 and 1.", minimum=0, maximum=1, default="0.8"),
+    Option("prompt-loss-tolerance", "integer", "Tokens of prompt loss that a turn may have.", minimum=0, default="0"),
+    Option("engine-loss-tolerance", "integer", "Tokens of engine loss that a turn may have.", minimum=0, default="0"),
+    Option("live", "boolean", "Let the model itself answer (temperature 0); only the tools are scripted."),
+    Option("max-turns", "integer", "Most requests of a live run.", minimum=2, maximum=1000, default="32"),
+    Option("max-tokens", "integer", "Most tokens of one reply in a live run.", minimum=1, maximum=32768, default="256"),
+    Option("compare-uncached", "boolean", "Run the task again with the cache off and give both times."),
+    Option("seed", "integer", "Seed of the values that differ between turns.", minimum=0, maximum=2**31 - 1, default="0"),
+    Option("output-format", "text", "Format of what is printed.", choices=REPORT_FORMATS, default="text"),
+    Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(REPORT_FORMATS)})=.+"),
 )
 OPTIONS: Mapping[str, tuple[Option, ...]] = {"replay": REPLAY_OPTIONS}
 """The options of each command that has a table of its own in the file."""

@@ -75,7 +75,7 @@ def main() -> None:
     try:
         server = _parameters(json.loads(line))
         answer.write(json.dumps({"address": server.listening_address}) + "\n")
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
+    except BaseException as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
         answer.flush()
         os._exit(1)

@@ -1,6 +1,6 @@
 """The child process that holds llama-cpp-python: ``python -m promptguard.engines._llama_cpp_child``.
 
-One line of JSON in, one line of JSON out, until standard input ends. Native code can abort a process; it is not ours that dies then.
+One line of JSON in, one line of JSON out, until standard input ends. Native code can abort a process; that one is not ours then.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Session:
             self._evaluated.append(len(tokens))
             evaluate(tokens)
 
-        self._llm.eval = counted
+        setattr(self._llm, "eval", counted)  # noqa: B010 - a method of the instance alone
 
     def describe(self) -> dict[str, Any]:
         llm = self._llm
@@ -58,7 +58,7 @@ class Session:
     def complete(self, tokens: list[int], cache: bool) -> dict[str, Any]:
         """Evaluate a prompt and sample one token, which is not evaluated."""
         if not cache:
-            self._llm.reset()
+            self._llm.reset()  # type: ignore[no-untyped-call]
         self._evaluated.clear()
         start = time.perf_counter()
         next(self._llm.generate(tokens, temp=0.0))
@@ -105,7 +105,7 @@ def main() -> None:
                 answer = session.describe()
             else:
                 answer = getattr(session, operation)(**message)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
+        except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -39,7 +39,9 @@ class EmbeddedServer(LlamaServer):
         self, model: Path, *, context: int, chat_template: str | None = None, swa_full: bool = False, timeout: float = 60.0
     ) -> None:
         if find_spec("xllamacpp") is None:
-            raise EngineError("the embedded llama-server is not installed", hint="pip install 'promptguard-ci[replay]', or use --server URL")
+            raise EngineError(
+                "the embedded llama-server is not installed", hint="pip install 'promptguard-ci[replay]', or use --server URL"
+            )
         self._timeout = timeout
         self._model = model
         self._key = secrets.token_urlsafe(24)

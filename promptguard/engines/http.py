@@ -39,10 +39,14 @@ def check_url(url: str) -> str:
         raise ConfigError("is not a URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080") from None
     if parts.username is not None or parts.password is not None:
         raise ConfigError(
-            "a URL with a user name or password in it is not used", where="--server", hint=f"put the API key in {API_KEY_VARIABLE}"
+            "a URL with a user name or password in it is not used",
+            where="--server",
+            hint=f"put the API key in {API_KEY_VARIABLE}",
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise ConfigError("is not an http or https URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080")
+        raise ConfigError(
+            "is not an http or https URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080"
+        )
     if parts.query or parts.fragment:
         raise ConfigError("takes a base URL, without ? or #", where=f"--server {url!r}")
     return url.rstrip("/")
@@ -64,7 +68,7 @@ class JSONClient:
         self._loading = loading
         host = (urlsplit(base_url).hostname or "").lower()
         try:
-            headers = {"Authorization": f"Bearer {api_key}".encode("ascii")} if api_key else {}
+            headers = {b"Authorization": f"Bearer {api_key}".encode("ascii")} if api_key else {}
         except UnicodeEncodeError:
             raise ConfigError("the API key has characters that a header cannot hold", where=API_KEY_VARIABLE) from None
         try:
@@ -88,6 +92,8 @@ class JSONClient:
         """Send ``body`` and return the decoded answer.
 
         Args:
+            path: below the base URL, with a leading slash.
+            body: sent as JSON.
             again: whether the request may be sent a second time after it may have reached the server.
 
         Raises:
@@ -115,7 +121,9 @@ class JSONClient:
                     ) from None
             except httpx.TimeoutException:
                 raise EngineError(
-                    f"no answer to {path} within the time limit", where=self.base_url, hint="raise --timeout or look at the server's log"
+                    f"no answer to {path} within the time limit",
+                    where=self.base_url,
+                    hint="raise --timeout or look at the server's log",
                 ) from None
             except httpx.HTTPError as error:
                 failures += 1

@@ -33,10 +33,13 @@ class LlamaCppPython:
 
     def __init__(self, model: Path, *, context: int, swa_full: bool = True, timeout: float = 120.0) -> None:
         if find_spec("llama_cpp") is None:
-            raise EngineError("llama-cpp-python is not installed", hint="pip install 'promptguard-ci[llama-cpp]' (compiles for minutes)")
+            raise EngineError(
+                "llama-cpp-python is not installed", hint="pip install 'promptguard-ci[llama-cpp]' (compiles for minutes)"
+            )
         if not swa_full:
             raise EngineError(
-                "llama-cpp-python answers wrongly from a sliding-window cache that is not kept whole", hint="leave out --no-swa-full"
+                "llama-cpp-python answers wrongly from a sliding-window cache that is not kept whole",
+                hint="leave out --no-swa-full",
             )
         self._model = model
         self._timeout = timeout

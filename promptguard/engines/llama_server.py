@@ -1,8 +1,8 @@
 """A llama-server, asked over HTTP.
 
-What its fields mean was checked against the server's source and on running servers: ``timings.cache_n`` are the prompt tokens taken
-from the cache and ``timings.prompt_n`` those computed; together they are the prompt. ``tokens_cached`` and ``tokens_evaluated`` mean
-other things and are not used.
+What its fields mean was checked against the server's source and on running servers: ``timings.cache_n`` are the prompt tokens
+taken from the cache and ``timings.prompt_n`` those computed; together they are the prompt. ``tokens_cached`` and
+``tokens_evaluated`` mean other things and are not used.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class LlamaServer:
         props = self._client.get("/props")
         settings = props.get("default_generation_settings") if isinstance(props, dict) else None
         if not isinstance(settings, dict) or not isinstance(props.get("chat_template"), str):
-            raise EngineError("does not answer like a llama-server", where=url, hint="--server takes the address of a llama-server")
+            raise EngineError(
+                "does not answer like a llama-server", where=url, hint="--server takes the address of a llama-server"
+            )
         slots = _integer(props.get("total_slots"), 1)
         notes: list[str] = []
         listed = self._read_slots()
@@ -78,8 +80,8 @@ class LlamaServer:
                 notes.append(f"{len(busy)} of {slots} slots were busy with other requests when the run began")
         if slots > 1:
             notes.append(
-                f"the server has {slots} slots; the run is pinned to slot {slot}, while an agent that does not send id_slot can land in "
-                "any of them"
+                f"the server has {slots} slots; the run is pinned to slot {slot}, while an agent that does not send id_slot can "
+                "land in any of them"
             )
         model = props.get("model_alias") or props.get("model_path") or "unknown"
         return EngineInfo(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -81,7 +82,8 @@ class ChildProcess:
             if not ready:
                 self.close(kill=True)
                 raise EngineError(
-                    f"{self.what} did not answer within {timeout:g} s while {doing}", hint="raise --timeout or try a smaller model"
+                    f"{self.what} did not answer within {timeout:g} s while {doing}",
+                    hint="raise --timeout or try a smaller model",
                 )
             chunk = os.read(descriptor, 1 << 20)
             if not chunk:
@@ -121,10 +123,8 @@ class ChildProcess:
         if kill and process.poll() is None:
             process.kill()
         if process.stdin is not None and not process.stdin.closed:
-            try:
+            with contextlib.suppress(OSError):
                 process.stdin.close()
-            except OSError:
-                pass
         try:
             process.wait(timeout=5)
         except subprocess.TimeoutExpired:

@@ -76,9 +76,7 @@ class Builder:
         return replace(request, messages=head + tuple(request.messages))
 
     def _render(self, source: Source, turn: int) -> Traced:
-        rendered = self.renderer.render_system(
-            source, self.inputs.context, clock=self.clock(turn), turn=turn, seed=self._seed
-        )
+        rendered = self.renderer.render_system(source, self.inputs.context, clock=self.clock(turn), turn=turn, seed=self._seed)
         for stand_in in rendered.stand_ins:
             self._stand_ins.setdefault(stand_in.name, stand_in)
         return rendered.traced

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from promptguard.core.errors import EngineError
+from promptguard.core.numbers import percent
 from promptguard.replay.result import Check, Result, Turn
 
 # Agent loops whose cache works read a median of 84 % of their prompt tokens from it; below about 80 % something is breaking it
@@ -51,14 +52,14 @@ def judge(result: Result, gate: Gate) -> tuple[Check, ...]:
 def _hit_rate(result: Result, gate: Gate) -> Check:
     rate, least = result.hit_rate, gate.min_hit_rate
     if rate >= least:
-        message = f"{rate:.1%} of the prompt tokens came from the cache, at least {least:.1%} are asked for"
+        message = f"{percent(rate)} of the prompt tokens came from the cache, at least {percent(least)} are asked for"
     elif result.ceiling < least:
         message = (
-            f"no prompt could pass this task: even an append-only run reaches only {result.ceiling:.1%} and {least:.1%} are asked for; "
-            "use a longer task or lower --min-hit-rate"
+            f"no prompt could pass this task: even an append-only run reaches only {percent(result.ceiling)} and {percent(least)} "
+            "are asked for; use a longer task or lower --min-hit-rate"
         )
     else:
-        message = f"only {rate:.1%} of the prompt tokens came from the cache, {least:.1%} are asked for"
+        message = f"only {percent(rate)} of the prompt tokens came from the cache, {percent(least)} are asked for"
     return Check("hit-rate", rate >= least, rate, least, message)
 
 

@@ -47,15 +47,15 @@ def parse_injection(text: str) -> Injection:
     return Injection(name, change, int(number))
 
 
-def _clock_head(request: Request, turn: int, clock: datetime) -> Request:
+def _clock_head(request: Request, _turn: int, clock: datetime) -> Request:
     return _insert(request, 0, f"Current time: {clock:%Y-%m-%d %H:%M:%S}\n")
 
 
-def _clock_tail(request: Request, turn: int, clock: datetime) -> Request:
+def _clock_tail(request: Request, _turn: int, clock: datetime) -> Request:
     return _insert(request, len(_system(request).text), f"\nCurrent time: {clock:%Y-%m-%d %H:%M:%S}")
 
 
-def _extra_space(request: Request, turn: int, clock: datetime) -> Request:
+def _extra_space(request: Request, _turn: int, _clock: datetime) -> Request:
     text = _system(request).text
     return _insert(request, text.find(" ", len(text) // 2) + 1, " ")
 
@@ -64,19 +64,20 @@ def _uuid_in_tool(request: Request, turn: int, clock: datetime) -> Request:
     if not request.tools:
         return request
     function = dict(request.tools[0]["function"])
-    function["description"] = f"{function.get('description', '')} (trace {uuid.UUID(int=clock.microsecond + turn * 0x9E3779B97F4A7C15F39CC060)})"
+    trace = uuid.uuid5(uuid.NAMESPACE_OID, f"{turn} {clock}")
+    function["description"] = f"{function.get('description', '')} (trace {trace})"
     return replace(request, tools=({**request.tools[0], "function": function}, *request.tools[1:]))
 
 
-def _reorder_tools(request: Request, turn: int, clock: datetime) -> Request:
+def _reorder_tools(request: Request, _turn: int, _clock: datetime) -> Request:
     return replace(request, tools=request.tools[1:] + request.tools[:1])
 
 
-def _reorder_keys(request: Request, turn: int, clock: datetime) -> Request:
+def _reorder_keys(request: Request, _turn: int, _clock: datetime) -> Request:
     return replace(request, tools=tuple(_reverse_keys(tool) for tool in request.tools))
 
 
-def _drop_history(request: Request, turn: int, clock: datetime) -> Request:
+def _drop_history(request: Request, _turn: int, _clock: datetime) -> Request:
     """Without the oldest call and its result, or the oldest message where there is no such pair."""
     for index in range(1, len(request.messages) - 2):
         if request.messages[index].get("role") == "assistant":

@@ -13,8 +13,9 @@ from promptguard.replay.task import Task
 class LiveScript:
     """What is said to a model that answers for itself.
 
-    The user's messages follow one another, each once the model has answered without calling a tool. A call of a tool that the task
-    knows gets that tool's scripted results in order, again from the first when they run out; any other call gets an error result.
+    The user's messages follow one another, each once the model has answered without calling a tool. A call of a tool that the
+    task knows gets that tool's scripted results in order, again from the first when they run out; any other call gets an error
+    result.
 
     Args:
         task: user messages and tool results.

@@ -98,7 +98,7 @@ class Replay:
         last = self.script.turns[-1]
         return longest + len(str(last.reply)) + (len(str(last.messages)) if self.options.live else 0)
 
-    def run(self, engine: Engine, progress: Progress = lambda label: None) -> Result:
+    def run(self, engine: Engine, progress: Progress = lambda _: None) -> Result:
         """Measure every turn.
 
         An engine that dies in mid-run gives a result with ``error`` set and the turns measured so far.
@@ -149,9 +149,7 @@ class _Run:
             raise InputError("has no chat template", where=info.model, hint="give one with --chat-template")
         self._texts = Texts(engine, replay._renderer, self._template, own=foreign)
         if foreign and info.url is not None:
-            self._texts.notes.append(
-                "the chat template of --chat-template is measured; the server itself holds another one"
-            )
+            self._texts.notes.append("the chat template of --chat-template is measured; the server itself holds another one")
         self.warm_up_tokens = 0
 
     # -- the run
@@ -222,7 +220,9 @@ class _Run:
             )
             script.answered(answer.message)
         if not script.done:
-            self._texts.notes.append(f"the model had not finished the task after {self._options.max_turns} requests (--max-turns)")
+            self._texts.notes.append(
+                f"the model had not finished the task after {self._options.max_turns} requests (--max-turns)"
+            )
         if self._options.compare_uncached:
             for index, prompt in enumerate(sent):
                 self._progress("without the cache")
@@ -304,7 +304,8 @@ class _Run:
         foreign = sum(turn.foreign for turn in self._turns)
         if foreign:
             notes.append(
-                f"{foreign:,} cached tokens are not from this run (another run's cache, --cache-ram or --cache-reuse) and are not counted"
+                f"{foreign:,} cached tokens are not from this run (another run's cache, --cache-ram or --cache-reuse) and are not "
+                "counted"
             )
         if self._options.inject is not None:
             notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")

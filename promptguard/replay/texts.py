@@ -53,12 +53,11 @@ class Texts:
             if all(self._same(request, text) for request, text in zip(requests[1:], theirs[1:], strict=True)):
                 self.rendered_by = "promptguard (checked against the engine)"
                 return self._ours(requests, clocks)
-        for request in requests[len(theirs) :]:
-            theirs.append(self._engine.apply_template(request) or "")
+        theirs.extend(self._engine.apply_template(request) or "" for request in requests[len(theirs) :])
         self.rendered_by = "the engine"
         self.notes.append(
-            "the engine renders this chat template differently from promptguard, so its own rendering is measured: a clock in the chat "
-            "template is not moved between the turns, and places in the chat template are not known"
+            "the engine renders this chat template differently from promptguard, so its own rendering is measured: a clock in the "
+            "chat template is not moved between the turns, and places in the chat template are not known"
         )
         return [Traced(text) for text in theirs]
 

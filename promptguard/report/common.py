@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from promptguard.core.numbers import percent
 from promptguard.core.source import Place
 from promptguard.prompts.divergence import Divergence
 from promptguard.replay.result import Result, Turn
@@ -73,11 +73,6 @@ def fit(text: str, cells: int) -> str:
         if used > cells - 2:
             return text[:index] + ".."
     return text
-
-
-def rate(value: float) -> str:
-    """A share in per cent with one decimal, rounded down: what is below a limit never reads as the limit."""
-    return f"{math.floor(value * 1000 + 1e-9) / 10:.1f}%"
 
 
 def seconds(value: float) -> str:
@@ -213,7 +208,7 @@ def turn_table(result: Result) -> tuple[list[str], list[list[str]]]:
     rows = []
     for turn in result.turns:
         counts = (turn.prompt, turn.cached, turn.prefilled, turn.ideal, turn.reusable, turn.prompt_loss, turn.engine_loss)
-        row = [str(turn.number), turn.label, *map(str, counts), rate(turn.hit_rate), seconds(turn.seconds)]
+        row = [str(turn.number), turn.label, *map(str, counts), percent(turn.hit_rate), seconds(turn.seconds)]
         if uncached:
             row.append("" if turn.seconds_uncached is None else seconds(turn.seconds_uncached))
         rows.append(row)
@@ -233,10 +228,13 @@ def total_rows(result: Result) -> list[tuple[str, str]]:
     if (ratio := uncached_ratio(result)) is not None and result.seconds_uncached is not None:
         ttft += f"; {seconds(result.seconds_uncached)} with the cache off, {ratio:.1f} times as long"
     return [
-        ("hit rate", f"{rate(result.hit_rate)}; ceiling {rate(result.ceiling)}; without a warm-up {rate(result.cold_hit_rate)}"),
+        (
+            "hit rate",
+            f"{percent(result.hit_rate)}; ceiling {percent(result.ceiling)}; without a warm-up {percent(result.cold_hit_rate)}",
+        ),
         ("prompt loss", tokens(result.prompt_loss)),
         ("engine loss", tokens(result.engine_loss)),
-        ("repetition rate", rate(result.repetition_rate)),
+        ("repetition rate", percent(result.repetition_rate)),
         ("tokens saved", f"{result.cached_tokens:,} of {result.prompt_tokens:,} prompt tokens"),
         ("TTFT, all turns", ttft),
     ]

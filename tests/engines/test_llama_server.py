@@ -221,7 +221,9 @@ def test_live_replies_need_their_tokens(fake: FakeLlamaServer) -> None:
 def test_a_live_reply_keeps_what_an_agent_replays(fake: FakeLlamaServer) -> None:
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     fake.answers["/v1/chat/completions"] = {
-        "choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call], "x": 1}, "finish_reason": "tool_calls"}],
+        "choices": [
+            {"message": {"role": "assistant", "content": None, "tool_calls": [call], "x": 1}, "finish_reason": "tool_calls"}
+        ],
         "timings": {"cache_n": 4, "prompt_n": 1, "prompt_ms": 250.0},
         "__verbose": {"tokens": [5, 6, 7]},
     }
@@ -232,7 +234,18 @@ def test_a_live_reply_keeps_what_an_agent_replays(fake: FakeLlamaServer) -> None
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:8080", "ftp://x", "http://", "http://h:99999", "http://h/?a=1", "http://h:0", "file:///etc/passwd", "http://[::1"]
+    "url",
+    [
+        "",
+        "localhost:8080",
+        "ftp://x",
+        "http://",
+        "http://h:99999",
+        "http://h/?a=1",
+        "http://h:0",
+        "file:///etc/passwd",
+        "http://[::1",
+    ],
 )
 def test_what_is_no_server_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="--server"):

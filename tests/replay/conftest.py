@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from promptguard.prompts.rendering import Renderer
 
 from promptguard.engines.base import Engine
 from promptguard.engines.embedded import EmbeddedServer
 from promptguard.models import default_model
-from promptguard.prompts.rendering import Renderer
 from promptguard.replay.inject import parse_injection
 from promptguard.replay.inputs import load_inputs
 from promptguard.replay.result import Result
@@ -47,5 +47,3 @@ def failed(result: Result) -> list[str]:
 def causes(result: Result) -> dict[int, str]:
     """For each turn with a divergence: the code of its cause."""
     return {turn.number: turn.divergence.cause.code for turn in result.turns if turn.divergence}
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_tools_reordered_in_one_turn_fails_in_spite_of_its_hit_rate(embedded: En
     name, line, column = place(first_loss(result))
     assert name == "tools.json"
     offset = sum(len(each) + 1 for each in text.split("\n")[: line - 1]) + column - 1
-    second = [piece for piece in __import__("json").loads(text)][1]
+    second = json.loads(text)[1]
     assert text[offset] == "{"
     assert second["function"]["name"] in text[offset : offset + 120]
 

@@ -47,7 +47,11 @@ def test_what_the_engine_loses_is_the_engines() -> None:
 def test_tolerances_are_per_turn_and_inclusive() -> None:
     measured = result(*CLEAN[:2], turn(3, 140, 130, 128, 127))
     assert verdicts(measured, Gate(prompt_loss=2, engine_loss=1)) == {"hit-rate": True, "prompt-loss": True, "engine-loss": True}
-    assert verdicts(measured, Gate(prompt_loss=1, engine_loss=0)) == {"hit-rate": True, "prompt-loss": False, "engine-loss": False}
+    assert verdicts(measured, Gate(prompt_loss=1, engine_loss=0)) == {
+        "hit-rate": True,
+        "prompt-loss": False,
+        "engine-loss": False,
+    }
 
 
 def test_granularity_is_not_a_loss() -> None:

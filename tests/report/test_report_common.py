@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptguard.core.numbers import percent
 from promptguard.core.source import Place, Source, Span
-from promptguard.report.common import excerpt, fit, quoted_pair, rate, seconds, turn_ranges, visible, where, width
+from promptguard.report.common import excerpt, fit, quoted_pair, seconds, turn_ranges, visible, where, width
 
 
 def at(text: str, start: int, end: int) -> Place:
@@ -56,7 +57,7 @@ def test_fit(text: str, expected: str) -> None:
     ("value", "expected"), [(0.8, "80.0%"), (0.79999, "79.9%"), (0.829, "82.9%"), (1.0, "100.0%"), (0.0, "0.0%")]
 )
 def test_rates_are_rounded_down(value: float, expected: str) -> None:
-    assert rate(value) == expected
+    assert percent(value) == expected
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.0123, "12 ms"), (0.9996, "1.00 s"), (61.5, "61.50 s")])
