@@ -190,7 +190,9 @@ def _vocabulary(header: GGUFHeader) -> int:
     if tokens is None or model in (None, "none", "no_vocab") or tokens.element_type is not ValueType.STRING or not len(tokens):
         raise InputError("holds no tokenizer", where=str(header.path), hint="give the GGUF file of the language model itself")
     if len(tokens) > _MAX_VOCABULARY:
-        raise InputError(f"a vocabulary of {len(tokens)} tokens is more than the {_MAX_VOCABULARY} supported", where=str(header.path))
+        raise InputError(
+            f"a vocabulary of {len(tokens)} tokens is more than the {_MAX_VOCABULARY} supported", where=str(header.path)
+        )
     if model not in _TOKENIZERS:
         raise InputError(f"its tokenizer model {model!r} is not one that llama.cpp is known to load", where=str(header.path))
     return len(tokens)

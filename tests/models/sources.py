@@ -14,7 +14,17 @@ BYTE_TEXTS = [chr(byte) if 33 <= byte < 127 or 161 <= byte < 173 or 174 <= byte 
 _rest = iter(range(256, 512))
 BYTE_TEXTS = [text or chr(next(_rest)) for text in BYTE_TEXTS]
 BYTE_LEVEL = [*BYTE_TEXTS, "Ġt", "he", "Ġthe", "<|im_start|>", "<|im_end|>"]
-SENTENCEPIECE = ["<unk>", "<s>", "</s>", *[f"<0x{byte:02X}>" for byte in range(256)], "▁", *map(chr, range(33, 127)), "▁t", "he", "▁the"]
+SENTENCEPIECE = [
+    "<unk>",
+    "<s>",
+    "</s>",
+    *[f"<0x{byte:02X}>" for byte in range(256)],
+    "▁",
+    *map(chr, range(33, 127)),
+    "▁t",
+    "he",
+    "▁the",
+]
 
 
 def write_source(path: Path, architecture: str, *, tokenizer: str = "gpt2", name: str = "Source", **keys: Any) -> Path:
