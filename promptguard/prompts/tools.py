@@ -58,11 +58,10 @@ def as_openai_tools(value: object, where: str) -> tuple[Tool, ...]:
 
 def _tools(value: object, where: str) -> Iterator[Tool]:
     """The tools of a list, or of an object that is a tool or has some under a known key."""
-    if isinstance(value, Mapping) and "name" not in value:
-        if isinstance(value.get("result"), Mapping):  # the whole answer of a server to tools/list
-            value = value["result"]
-        if "tools" in value:
-            value = value["tools"]
+    if isinstance(value, Mapping) and isinstance(value.get("result"), Mapping):  # the whole answer of a server to tools/list
+        value = value["result"]
+    if isinstance(value, Mapping) and "tools" in value:
+        value = value["tools"]
     elements = value if isinstance(value, list) else [value]
     for number, element in enumerate(elements, 1):
         name = f"element {number}"
@@ -136,26 +135,26 @@ def _check(source: Source) -> None:
     keys: list[set[str] | None] = []  # one entry for each open bracket; None for an array
     text: tuple[str, int] | None = None
     for match in _TOKEN.finditer(source.text):
-        token, start = match.group(), match.start()
-        if token[0] == '"':
-            value = json.loads(token) if "\\" in token else token[1:-1]
+        lexeme, start = match.group(), match.start()
+        if lexeme[0] == '"':
+            value = json.loads(lexeme) if "\\" in lexeme else lexeme[1:-1]
             if any("\ud800" <= character <= "\udfff" for character in value):
                 raise InputError("a lone surrogate in a text", where=_at(source, start), hint="write the character out in UTF-8")
             text = (value, start)
-        elif token == ":" and text is not None:
+        elif lexeme == ":" and text is not None:
             seen = keys[-1]
             if seen is not None and text[0] in seen:
                 raise InputError(f"the key {json.dumps(text[0])} stands twice in one object", where=_at(source, text[1]))
             if seen is not None:
                 seen.add(text[0])
-        elif token in "{[":
-            keys.append(set() if token == "{" else None)
+        elif lexeme in "{[":
+            keys.append(set() if lexeme == "{" else None)
             if len(keys) > MAX_NESTING:
                 raise InputError(f"nested deeper than {MAX_NESTING} levels", where=_at(source, start))
-        elif token in "}]":
+        elif lexeme in "}]":
             keys.pop()
-        elif token != ",":
-            raise InputError(f"{token} is not JSON", where=_at(source, start), hint="write null or a number")
+        elif lexeme != ",":
+            raise InputError(f"{lexeme} is not JSON", where=_at(source, start), hint="write null or a number")
 
 
 def _at(source: Source, offset: int) -> str:

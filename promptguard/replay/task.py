@@ -1,7 +1,7 @@
 """The fixed task: a scripted conversation between a user, an agent and its tools.
 
-A task is a YAML file with the texts beside it. Nothing in it is trusted: size, nesting and number of values are bounded, aliases and
-tags are refused, an unknown key is an error, and no file outside the task's folder is read.
+A task is a YAML file with the texts beside it. Nothing in it is trusted: size, nesting and number of values are bounded, aliases
+and tags are refused, an unknown key is an error, and no file outside the task's folder is read.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ def _parse(path: Path, text: str) -> _Node:
 class _Builder:
     """Build values from YAML events.
 
-    Plain scalars are read as in JSON: only ``true``, ``false``, ``null`` and JSON numbers are not text. YAML 1.1, which the loaders
-    of PyYAML follow, would make a number of 12:30 and a boolean of ``no``.
+    Plain scalars are read as in JSON: only ``true``, ``false``, ``null`` and JSON numbers are not text. YAML 1.1, which the
+    loaders of PyYAML follow, would make a number of 12:30 and a boolean of ``no``.
     """
 
     def __init__(self, path: Path, events: Iterator[yaml.Event]) -> None:
@@ -198,7 +198,7 @@ class _Builder:
             raise self._error(event, "aliases (*name) cannot be used in a task", "write the text out, or keep it in a file")
         if getattr(event, "tag", None) not in (None, "!"):
             raise self._error(event, "tags (!name) cannot be used in a task", "remove the tag")
-        place = (event.start_mark.line + 1, event.start_mark.column + 1)
+        place = _place(event)
         if isinstance(event, yaml.SequenceStartEvent):
             items = []
             while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
@@ -206,7 +206,9 @@ class _Builder:
             return _Node(items, place)
         if isinstance(event, yaml.MappingStartEvent):
             return _Node(self._mapping(depth), place)
-        return _Node(self._scalar(event), place)
+        if isinstance(event, yaml.ScalarEvent):
+            return _Node(self._scalar(event), place)
+        raise self._error(event, "not a YAML document")
 
     def _mapping(self, depth: int) -> dict[str, _Node]:
         members: dict[str, _Node] = {}
@@ -215,12 +217,11 @@ class _Builder:
                 raise self._error(event, "a key must be a text")
             if event.value in members:
                 raise self._error(event, f"the key {event.value!r} stands twice in one mapping", "remove one of them")
-            key = (event.start_mark.line + 1, event.start_mark.column + 1)
             node = self._node(next(self._events), depth + 1)
-            members[event.value] = _Node(node.value, node.place, key)
+            members[event.value] = _Node(node.value, node.place, _place(event))
         return members
 
-    def _scalar(self, event: yaml.Event) -> str | int | float | bool | None:
+    def _scalar(self, event: yaml.ScalarEvent) -> str | int | float | bool | None:
         text: str = event.value
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise self._error(event, "a lone surrogate in a text", "write the character out in UTF-8")
@@ -240,8 +241,13 @@ class _Builder:
         return value
 
     def _error(self, event: yaml.Event, what: str, hint: str | None = None) -> InputError:
-        mark = event.start_mark
-        return InputError(what, where=f"{self._path}:{mark.line + 1}:{mark.column + 1}", hint=hint)
+        line, column = _place(event)
+        return InputError(what, where=f"{self._path}:{line}:{column}", hint=hint)
+
+
+def _place(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 
 
 # -- from values to a task
@@ -254,7 +260,9 @@ class _Reader:
         self._path = path
 
     def task(self, node: _Node) -> Task:
-        members = self._mapping(node, "a task", ("version", "name", "system", "tools", "history", "conversation"), optional=("history",))
+        members = self._mapping(
+            node, "a task", ("version", "name", "system", "tools", "history", "conversation"), optional=("history",)
+        )
         version = members["version"]
         if version.value != VERSION or isinstance(version.value, bool):
             raise self._error(version, f"version {version.value!r} is not known", f"this promptguard reads version {VERSION}")
@@ -345,9 +353,7 @@ class _Reader:
             raise self._error(node, f"{key} names a file that does not exist: {name}", "paths start at the task's folder")
         return folder / name
 
-    def _mapping(
-        self, node: _Node, what: str, keys: Collection[str], *, optional: Collection[str] = ()
-    ) -> dict[str, _Node]:
+    def _mapping(self, node: _Node, what: str, keys: Collection[str], *, optional: Collection[str] = ()) -> dict[str, _Node]:
         if not isinstance(node.value, dict):
             raise self._error(node, f"{what} must be a mapping", f"its keys are {', '.join(keys)}")
         for key, member in node.value.items():
