@@ -85,7 +85,7 @@ class LlamaCppPython:
         """Process id of the child."""
         return self._child.pid
 
-    def apply_template(self, request: Request) -> str | None:  # noqa: ARG002 - it renders with jinja2, as we do
+    def apply_template(self, request: Request) -> str | None:
         return None
 
     def tokenize(self, text: str) -> list[int]:
@@ -105,7 +105,7 @@ class LlamaCppPython:
     def place(self, tokens: Sequence[int]) -> None:
         self.complete(tokens)
 
-    def chat(self, request: Request, *, max_tokens: int) -> LiveReply:  # noqa: ARG002
+    def chat(self, request: Request, *, max_tokens: int) -> LiveReply:
         raise EngineError(f"{NAME} cannot run --live", hint="use a llama-server, which can parse tool calls")
 
     def close(self) -> None:

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
-from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.errors import ConfigError
 from promptguard.engines.base import Engine
-from promptguard.models import default_model
+from promptguard.models.default import default_model
 from promptguard.prompts.rendering import Renderer
 from promptguard.replay.gate import MIN_HIT_RATE, Gate
 from promptguard.replay.inject import parse_injection
@@ -175,9 +175,7 @@ def _check_gguf(path: Path) -> None:
     """Read the header, so that a file that is no model gets a better message than an engine's log."""
     from promptguard.parse.gguf import read_header
 
-    header = read_header(path)
-    if not header.tensors:
-        raise InputError("holds a vocabulary but no weights", where=str(path), hint="give it as --model-from instead")
+    read_header(path).require_weights()
 
 
 def _round_up(tokens: int) -> int:

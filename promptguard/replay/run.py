@@ -18,7 +18,7 @@ from promptguard.replay.build import Builder
 from promptguard.replay.gate import Gate, judge
 from promptguard.replay.inject import Injection
 from promptguard.replay.inputs import Inputs
-from promptguard.replay.live import LiveScript
+from promptguard.replay.live import LiveConversation
 from promptguard.replay.result import Result, Subject, Turn
 from promptguard.replay.script import Script
 from promptguard.replay.texts import Texts
@@ -187,7 +187,7 @@ class _Run:
                 self._turns[index] = replace(self._turns[index], seconds_uncached=seconds)
 
     def _live(self) -> None:
-        script = LiveScript(self._replay.inputs.task, self._replay.script.tools)
+        conversation = LiveConversation(self._replay.script)
         first = self._replay.requests[0]
         clock = self._builder.clock(0)
         other = self._builder.request(0, [{"role": "user", "content": OTHER_MESSAGE}])
@@ -195,11 +195,11 @@ class _Run:
         self._warm_up(held)
         sent: list[Prompt] = []
         for number in range(1, self._options.max_turns + 1):
-            if script.done:
+            if conversation.done:
                 break
-            label = script.label
+            label = conversation.label
             self._progress(label)
-            request = self._builder.request(number, script.messages)
+            request = self._builder.request(number, conversation.messages)
             prompt = self._texts.prompt(request, self._texts.render_live(request, self._builder.clock(number)))
             self._check_context(len(prompt.tokens) + self._options.max_tokens)
             answer = self._engine.chat(request, max_tokens=self._options.max_tokens)
@@ -218,8 +218,8 @@ class _Run:
                 reply_start_token=len(prompt.tokens),
                 reply_start=len(prompt.text),
             )
-            script.answered(answer.message)
-        if not script.done:
+            conversation.answered(answer.message)
+        if not conversation.done:
             self._texts.notes.append(
                 f"the model had not finished the task after {self._options.max_turns} requests (--max-turns)"
             )

@@ -8,7 +8,7 @@ from promptguard.prompts.rendering import Renderer
 
 from promptguard.engines.base import Engine
 from promptguard.engines.embedded import EmbeddedServer
-from promptguard.models import default_model
+from promptguard.models.default import default_model
 from promptguard.replay.inject import parse_injection
 from promptguard.replay.inputs import load_inputs
 from promptguard.replay.result import Result
