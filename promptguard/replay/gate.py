@@ -55,8 +55,8 @@ def _hit_rate(result: Result, gate: Gate) -> Check:
         message = f"{percent(rate)} of the prompt tokens came from the cache, at least {percent(least)} are asked for"
     elif result.ceiling < least:
         message = (
-            f"no prompt could pass this task: even an append-only run reaches only {percent(result.ceiling)} and {percent(least)} "
-            "are asked for; use a longer task or lower --min-hit-rate"
+            f"no prompt could pass this task: even an append-only run reaches only {percent(result.ceiling)}, and "
+            f"{percent(least)} are asked for; use a longer task or lower --min-hit-rate"
         )
     else:
         message = f"only {percent(rate)} of the prompt tokens came from the cache, {percent(least)} are asked for"

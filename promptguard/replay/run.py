@@ -304,8 +304,8 @@ class _Run:
         foreign = sum(turn.foreign for turn in self._turns)
         if foreign:
             notes.append(
-                f"{foreign:,} cached tokens are not from this run (another run's cache, --cache-ram or --cache-reuse) and are not "
-                "counted"
+                f"{foreign:,} cached tokens are not from this run (another run's cache, --cache-ram or --cache-reuse) and are "
+                "not counted"
             )
         if self._options.inject is not None:
             notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")

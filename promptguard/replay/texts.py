@@ -13,10 +13,11 @@ from datetime import datetime
 from promptguard.core.errors import TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Engine
-from promptguard.prompts.chat import prepare, reply_text
+from promptguard.prompts.chat import Capabilities, capabilities, prepare, reply_text
 from promptguard.prompts.divergence import common_prefix
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Message, Prompt, Request, Traced
+from promptguard.replay.build import MIDNIGHT
 
 
 class Texts:
@@ -34,6 +35,7 @@ class Texts:
         self._renderer = renderer
         self._template = template
         self._own = own
+        self._able_at_all: Capabilities | None = None
         self.rendered_by = "promptguard"
         self.notes: list[str] = []
 
@@ -56,8 +58,8 @@ class Texts:
         theirs.extend(self._engine.apply_template(request) or "" for request in requests[len(theirs) :])
         self.rendered_by = "the engine"
         self.notes.append(
-            "the engine renders this chat template differently from promptguard, so its own rendering is measured: a clock in the "
-            "chat template is not moved between the turns, and places in the chat template are not known"
+            "the engine renders this chat template differently from promptguard, so its own rendering is measured: a clock in "
+            "the chat template is not moved between the turns, and places in the chat template are not known"
         )
         return [Traced(text) for text in theirs]
 
@@ -83,6 +85,7 @@ class Texts:
             prompt.text,
             arguments=info.arguments,
             clock=clock,
+            able=self._able,
             bos_token=info.bos_token,
             eos_token=info.eos_token,
         )
@@ -109,11 +112,17 @@ class Texts:
             return prompt
         return replace(prompt, starts=starts)
 
+    @property
+    def _able(self) -> Capabilities:
+        if self._able_at_all is None:
+            self._able_at_all = capabilities(self._renderer, self._template, clock=MIDNIGHT)
+        return self._able_at_all
+
     def _ours(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
         info = self._engine.info
         texts = []
         for request, clock in zip(requests, clocks, strict=True):
-            messages, tools = prepare(request, info.arguments)
+            messages, tools = prepare(request, info.arguments, self._able)
             texts.append(
                 self._renderer.render_chat(
                     self._template,
@@ -124,6 +133,7 @@ class Texts:
                     bos_token=info.bos_token,
                     eos_token=info.eos_token,
                     kwargs=request.template_kwargs,
+                    server=info.arguments == "parsed",
                 )
             )
         return texts
