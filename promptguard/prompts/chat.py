@@ -162,7 +162,102 @@ class ChatTemplate:
             trace=trace,
         )
 
-    def _reply_start(prompt: str, whole: str) -> int:
+    def reply_text(self, request: Request, reply: Message, prompt_text: str, *, clock: datetime) -> str:
+        """The text of a reply as the model emits it, without the token that ends it: that one is never in the cache.
+
+        Args:
+            request: what the reply answers.
+            reply: the assistant message.
+            prompt_text: the rendered request, with the header of the reply, from ``render`` or from the engine.
+            clock: the time of the request.
+
+        Raises:
+            TemplateError: where the template does not render the conversation with the reply at its end.
+            InputError: where the reply cannot be given to a template.
+        """
+        answered = replace(request, messages=(*request.messages, reply))
+        whole = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
+        if self.bos_token and whole.startswith(self.bos_token) and not prompt_text.startswith(self.bos_token):
+            whole = whole[len(self.bos_token) :]  # a server leaves to the tokenizer what the tokenizer adds
+        return _without_end(whole[_reply_start(prompt_text, whole) :], (self.eos_token, *self.eog_tokens))
+
+
+def prepare(
+    request: Request, arguments: Arguments, able: Capabilities | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The messages and tools of a request as they reach the chat template.
+
+    Args:
+        request: what the agent sends.
+        arguments: ``raw`` as it is (llama-cpp-python), ``parsed`` as a llama-server rebuilds it: a tool keeps only name,
+            description and parameters, a message only the fields that it knows, and string arguments of tool calls become
+            objects.
+        able: what the template can take, for ``parsed``.
+
+    Raises:
+        InputError: where arguments are not JSON.
+    """
+    if arguments == "raw":
+        return [dict(message) for message in request.messages], [dict(tool) for tool in request.tools]
+    able = able or Capabilities()
+    messages = [_message(message, able) for message in request.messages]
+    if not able.system_role and messages and messages[0]["role"] == "system":
+        system = messages.pop(0)
+        if messages:
+            messages[0]["content"] = f"{system['content']}\n{messages[0]['content']}"
+    if able.typed_content and not able.string_content:
+        for message in messages:
+            if isinstance(message["content"], str):
+                message["content"] = [{"type": "text", "text": message["content"]}]
+    elif able.string_content and not able.typed_content:
+        for message in messages:
+            if not isinstance(message["content"], str):
+                texts = [part["text"] for part in message["content"] if part.get("type") == "text"]
+                message["content"] = "\n".join(texts)
+    return messages, [_tool(tool) for tool in request.tools]
+
+
+def _message(message: Message, able: Capabilities) -> dict[str, Any]:
+    role = message["role"]
+    rebuilt: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": message.get("content") or ""}
+    for key in ("reasoning_content", "name", "tool_call_id"):
+        if message.get(key):
+            rebuilt[key] = message[key]
+    if message.get("tool_calls"):
+        rebuilt["tool_calls"] = [_call(call, able) for call in message["tool_calls"]]
+    return rebuilt
+
+
+def _call(call: Mapping[str, Any], able: Capabilities) -> dict[str, Any]:
+    function = call["function"]
+    arguments = function["arguments"]
+    if able.object_arguments:
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except ValueError as error:
+                raise InputError(f"the arguments of the call to {function['name']} are not JSON: {error}") from error
+    elif not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    rebuilt = {"type": "function", "function": {"name": function["name"], "arguments": arguments}}
+    if call.get("id"):
+        rebuilt["id"] = call["id"]
+    return rebuilt
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = tool["function"]
+    return {
+        "type": "function",
+        "function": {
+            "name": function["name"],
+            "description": function.get("description", ""),
+            "parameters": function.get("parameters", {}),
+        },
+    }
+
+
+def _reply_start(prompt: str, whole: str) -> int:
     """Where the reply starts in a conversation that may lack the end of the prompt, such as an empty think block."""
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(prompt, whole, strict=False)))
     if common == len(prompt):
