@@ -181,7 +181,7 @@ class _Example:
             if value is not _NOTHING:
                 chosen[name] = value
         for number in range(1, 1 + min(least, MAX_MEMBERS) - len(chosen)):
-            chosen[f"key_{number}"] = self.value(self._other(schema), "value", depth + 1, number)
+            chosen[f"key_{number}"] = self.value(self._other(schema), "value", depth + 1, index + number - 1)
         return {**{name: chosen[name] for name in properties if name in chosen}, **chosen}
 
     @staticmethod
