@@ -181,7 +181,7 @@ class _Example:
             if value is not _NOTHING:
                 chosen[name] = value
         for number in range(1, 1 + min(least, MAX_MEMBERS) - len(chosen)):
-            chosen[f"key_{number}"] = self.value(self._other(schema), "value", depth + 1, number)
+            chosen[f"key_{number}"] = self.value(self._other(schema), "value", depth + 1, index + number - 1)
         return {**{name: chosen[name] for name in properties if name in chosen}, **chosen}
 
     @staticmethod
@@ -276,7 +276,7 @@ def _types(schema: _Schema) -> list[str]:
     """The types that a schema names, in lower case as Gemini does not write them; empty where it names none."""
     kinds = schema.get("type")
     kinds = kinds if isinstance(kinds, list) else [kinds]
-    return [kind.lower() for kind in kinds if isinstance(kind, str) and kind.lower() in _TYPES]
+    return [kind.lower() for kind in kinds[:MAX_MEMBERS] if isinstance(kind, str) and kind.lower() in _TYPES]
 
 
 def _common_types(first: _Schema, second: _Schema) -> list[str]:
