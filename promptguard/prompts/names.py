@@ -35,7 +35,7 @@ _COUNTER_LAST = _set("counter count turn turns step iteration attempt retry retr
 _MEMORY_LAST = _set(
     "memory recall scratchpad documents docs passages snippets chunks results facts history question query input message"
 )
-_ENVIRONMENT_LAST = _set("branch commit host workspace env listing tree")
+_ENVIRONMENT_LAST = _set("branch commit host workspace env environment listing tree")
 _USER_LAST = _set("user customer client member person patient employee account tenant")
 
 # What may stand behind such a word without changing what it is.
@@ -101,6 +101,7 @@ _PAIRS: dict[tuple[str, str], Kind] = {
     ("date", "format"): "text",
     ("time", "format"): "text",
     ("call", "id"): "id",
+    ("last", "user"): "memory",
     ("first", "name"): "user",
     ("last", "name"): "user",
     ("full", "name"): "user",
@@ -137,6 +138,8 @@ _PAIRS: dict[tuple[str, str], Kind] = {
 _WHOLE: dict[str, Kind] = {
     "context": "memory",
     "documents": "memory",
+    "search": "memory",
+    "retrieve": "memory",
     "day": "clock",
     "month": "clock",
     "year": "clock",
