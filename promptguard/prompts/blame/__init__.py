@@ -1,0 +1,1 @@
+"""Why two prompts differ: one module for each part of a prompt."""

@@ -1,0 +1,110 @@
+"""What every part says about a difference, and the place of a code point in the user's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from promptguard.core.source import Place, Span
+from promptguard.prompts.causes import Cause
+from promptguard.prompts.request import Piece, Traced
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a code point of a printed text came from.
+
+    Attributes:
+        place: the expression that printed it, or exactly this character of a literal text.
+        expression: source of the expression, ``None`` for literal text.
+        value: all that the expression printed, or the literal text.
+    """
+
+    place: Place
+    expression: str | None
+    value: str
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Why two prompts differ at their first difference.
+
+    Attributes:
+        cause, explanation: as in ``Divergence``.
+        found: where the differing text came from, ``None`` where that is not known.
+        related: further places.
+        own_remedy: what to do, where the cause's own remedy does not fit.
+    """
+
+    cause: Cause
+    explanation: str
+    found: Origin | None = None
+    related: tuple[Place, ...] = ()
+    own_remedy: str | None = None
+
+    @property
+    def remedy(self) -> str:
+        return self.own_remedy or self.cause.remedy
+
+    @property
+    def place(self) -> Place | None:
+        return self.found.place if self.found is not None else None
+
+    @property
+    def expression(self) -> str | None:
+        return self.found.expression if self.found is not None else None
+
+
+def origin(traced: Traced | None, char: int) -> Origin | None:
+    """Where the code point at ``char`` came from; for the end of the text, the end of what stands in front of it."""
+    if traced is None:
+        return None
+    piece = traced.piece_at(char)
+    if piece is None and char == len(traced.text):
+        piece = traced.piece_at(char - 1)
+    if piece is None:
+        return None
+    value = traced.text[piece.start : piece.end]
+    place = piece.place if piece.expression is not None else _exactly(piece, value, char - piece.start)
+    return Origin(place, piece.expression, value)
+
+
+def differing_origin(before: Traced | None, after: Traced | None, old_char: int, new_char: int) -> tuple[Origin | None, str, str]:
+    """The origin of a difference, with what stood there and what stands there now.
+
+    An expression on either side is to blame before a literal text: literal text moves only where something else changed.
+    """
+    old, new = origin(before, old_char), origin(after, new_char)
+    # At the end of a text stands what printed the text in front of it, which is the same on both sides.
+    inside = [
+        found for found, traced, char in ((new, after, new_char), (old, before, old_char)) if traced and char < len(traced.text)
+    ]
+    candidates = [found for found in inside if found is not None]
+    for found in candidates:
+        if found.expression is not None:
+            return found, _value_of(found, before, old_char), _value_of(found, after, new_char)
+    return (candidates[0] if candidates else new or old), "", ""
+
+
+def _value_of(found: Origin, traced: Traced | None, char: int) -> str:
+    """What the same expression printed at or right in front of ``char``."""
+    for at in (char, char - 1):
+        other = origin(traced, at) if at >= 0 else None
+        if other is not None and other.expression is not None and other.place == found.place:
+            return other.value
+    return ""
+
+
+def _exactly(piece: Piece, printed: str, offset: int) -> Place:
+    """One character of a literal text; the start of the literal where it was not printed as it stands in the file."""
+    source, span = piece.place.source, piece.place.span
+    written = source.text[span.start : span.end]
+    if written != printed:
+        if written.replace("\r\n", "\n") != printed:
+            return piece.place
+        # Templates are read with plain line ends: count the code points that the file has more.
+        at = 0
+        for _ in range(offset):
+            at += 2 if written.startswith("\r\n", at) else 1
+        offset = at
+    start = min(span.start + offset, span.end)
+    return Place(source, Span(start, min(start + 1, span.end)))

@@ -1,0 +1,134 @@
+"""Why a chat template prints the same conversation in two ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from promptguard.prompts import causes
+from promptguard.prompts.blame.base import Blame, differing_origin, origin
+from promptguard.prompts.names import kind_of_expression
+from promptguard.prompts.request import Prompt
+from promptguard.prompts.segments import Segment, segment_at
+from promptguard.prompts.shapes import match_shape, show, visible
+
+_PIN_DATE = "use a chat template that prints no date, or pin the date with the template's own variable"
+_NO_ID = "use a chat template that prints no id of its own"
+_KEEP_REASONING = "use a chat template that keeps the reasoning of earlier turns, or switch reasoning off"
+_KEEP_TOOLS = "use a chat template that prints the tools once, in front of the conversation"
+_SAME_ARGUMENTS = "give the chat template the same variables on every turn"
+_THINK_MARKS = ("<think", "</think", "<|channel|>", "[THINK]", "<reasoning", "<|think")
+
+
+def blame_template(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]) -> Blame:
+    """Why the rendered texts differ although the requests up to there are the same."""
+    return (
+        _clock_or_id(before, after, char, old_cut, new_cut)
+        or _variables(before, after, char)
+        or _reasoning(before, after, char, old_cut, new_cut)
+        or _tools_moved(before, after, char, old_cut, new_cut)
+        or _seams(before, after, char, old_cut)
+        or _other(before, after, char, old_cut)
+    )
+
+
+def _clock_or_id(
+    before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]
+) -> Blame | None:
+    """A date, time or id that the template itself prints."""
+    old, new = segment_at(old_cut, char), segment_at(new_cut, char)
+    if old is None or new is None or old.what != "template" or new.what != "template":
+        return None
+    start = max(old.start, new.start)
+    first, second = before.text[start : old.end], after.text[start : new.end]
+    match = match_shape(first, second, char - start)
+    source, old_value, new_value = differing_origin(before.trace, after.trace, char, char)
+    named = kind_of_expression(source.expression) if source is not None and source.expression is not None else "text"
+    if match is not None and match.shape in ("clock", "id"):
+        kind, old_value, new_value = match.shape, match.before, match.after
+    elif named in ("clock", "id"):
+        kind = named
+    else:
+        return None
+    noun, cause, remedy = ("a date or time", causes.CLOCK, _PIN_DATE) if kind == "clock" else ("an id", causes.RANDOM_ID, _NO_ID)
+    explanation = f"{noun} that the chat template prints changed from {show(old_value)} to {show(new_value)}"
+    return Blame(cause, explanation, source, own_remedy=remedy)
+
+
+def _variables(before: Prompt, after: Prompt, char: int) -> Blame | None:
+    """Other variables for the template, such as a switch for reasoning."""
+    old, new = before.request.template_kwargs, after.request.template_kwargs
+    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name) or (name in old) != (name in new))
+    if not names:
+        return None
+    noun = "variable" if len(names) == 1 else "variables"
+    explanation = f"the chat template got another value for the {noun} {', '.join(names[:5])}"
+    return _blame(before, after, char, explanation, remedy=_SAME_ARGUMENTS)
+
+
+def _reasoning(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]) -> Blame | None:
+    """Reasoning that was printed as long as its turn was the latest one."""
+    kept = {segment.message for segment in new_cut if segment.what == "reasoning"}
+    end = 0
+    for segment in old_cut:
+        if segment.what == "reasoning" and segment.message not in kept and end <= char <= segment.end:
+            text = before.text[segment.start : segment.end]
+            explanation = f"the chat template drops the reasoning of an earlier turn ({show(text)}) once another message follows"
+            return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=True)
+        if segment.what != "template":
+            end = segment.end
+    around_old, around_new = before.text[max(0, char - 8) : char + 24], after.text[max(0, char - 8) : char + 24]
+    lost = [mark for mark in _THINK_MARKS if (mark in around_old) != (mark in around_new)]
+    if lost and not kept.symmetric_difference({segment.message for segment in old_cut if segment.what == "reasoning"}):
+        explanation = f"the chat template prints its empty reasoning block ({visible(lost[0])} …) for the latest turn only"
+        return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=lost[0] in around_old)
+    return None
+
+
+def _tools_moved(
+    before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]
+) -> Blame | None:
+    """The same tools at another place of the prompt."""
+    old, new = segment_at(old_cut, char), segment_at(new_cut, char)
+    old_tools, new_tools = old is not None and old.tool is not None, new is not None and new.tool is not None
+    if old_tools == new_tools:
+        return None
+    behind = [segment.message for segment in new_cut if segment.block == "tools"]
+    latest = max((at for at, message in enumerate(after.request.messages) if message.get("role") == "user"), default=None)
+    last_tool = max((segment.end for segment in new_cut if segment.what == "tool"), default=None)
+    following = segment_at(new_cut, last_tool) if last_tool is not None else None
+    if not behind:
+        explanation = "the chat template no longer prints the tools"
+    elif following is not None and following.message is not None and following.message == latest:
+        explanation = "the chat template prints the tools only with the latest user message, so they move with every new one"
+    else:
+        explanation = "the chat template prints the tools at another place than before"
+    return _blame(before, after, char, explanation, remedy=_KEEP_TOOLS, lost=old_tools)
+
+
+def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment]) -> Blame | None:
+    """The generation prompt in front of the reply, and what ends the reply."""
+    own = [segment for segment in old_cut if segment.what != "template"]
+    asked = max((segment.end for segment in own if segment.end <= before.reply_start), default=0)
+    if asked <= char <= before.reply_start:
+        explanation = (
+            "the chat template asks for a reply with other text than it prints in front of the same reply in the history"
+        )
+        return _blame(before, after, char, explanation)
+    if own and char >= own[-1].end > before.reply_start:
+        explanation = "the chat template ends the reply in the history with other text than the model ended it with"
+        return _blame(before, after, char, explanation)
+    return None
+
+
+def _other(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment]) -> Blame:
+    segment = segment_at(old_cut, char)
+    if segment is None or segment.message is None:
+        return _blame(before, after, char, "the chat template prints the same conversation in another way than before")
+    which = f"message {segment.message + 1}" if segment.message < len(before.request.messages) else "the reply"
+    return _blame(before, after, char, f"the chat template prints {which} in another way than before, although it did not change")
+
+
+def _blame(before: Prompt, after: Prompt, char: int, explanation: str, *, remedy: str | None = None, lost: bool = False) -> Blame:
+    """``lost``: the differing text stands in the old prompt only, so its place is where it was printed then."""
+    old, new = origin(before.trace, char), origin(after.trace, char)
+    return Blame(causes.CHAT_TEMPLATE, explanation, (old or new) if lost else (new or old), own_remedy=remedy)

@@ -1,0 +1,263 @@
+"""What the name of a template variable says about its value.
+
+A name is evidence, not proof: words are compared whole (``runtime`` is not ``time``, ``valid`` is not ``id``), and a word that is
+used in many senses counts only in the sense that varies (``current_date``, but neither ``release_date`` nor ``date_format``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Literal
+
+Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
+
+_LONGEST = 500  # code points of a name or an expression that are looked at
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Words that say what a value is wherever they stand in a name.
+_CLOCK = _set("now today tomorrow yesterday timestamp datetime utcnow strftime localtime gmtime isoformat")
+_ID = _set("uuid uuid1 uuid4 uuid7 guid nonce ulid nanoid uid rand random randint randbytes traceparent urandom")
+_MEMORY = _set("memories retrieved retrieval rag recalled")
+_ENVIRONMENT = _set(
+    "cwd pwd getcwd hostname gethostname workdir environ getenv tmpdir tempdir gettempdir tmp git pid getpid uname"
+)
+_USER = _set("username email surname nickname firstname lastname")
+
+# Words that count only at the end of a name, save for the suffixes below.
+_CLOCK_LAST = _set("date time day weekday month year hour minute clock epoch")
+_ID_LAST = _set("id ids token hash salt seed")
+_COUNTER_LAST = _set("counter count turn turns step iteration attempt retry retries remaining left")
+_MEMORY_LAST = _set(
+    "memory recall scratchpad documents docs passages snippets chunks results facts history question query input message"
+)
+_ENVIRONMENT_LAST = _set("branch commit host workspace env environment listing tree")
+_USER_LAST = _set("user customer client member person patient employee account tenant")
+
+# What may stand behind such a word without changing what it is.
+_SUFFIX = _set("string str text iso utc local formatted fmt value block section list content ms sec seconds number s")
+
+# Qualifiers that make a fixed value of a word that otherwise varies.
+_FIXED = {
+    "clock": _set(
+        "release released birth due cutoff launch publication effective expiry expiration lead run response delivery process"
+        " max min opening full part real first one life start end training build version fiscal per business long"
+    ),
+    "id": _set(
+        "model agent tool app application template prompt schema product voice language locale project package plugin bot"
+        " max bos eos pad stop end start file doc role git content version"
+    ),
+    "counter": _set("max min limit per each next first last every by top"),
+    "memory": _set(
+        "max min error system welcome assistant example sample static api no expected shared gpu video product project"
+    ),
+    "environment": _set("max default decision syntax parse db database smtp mail api base"),
+    "user": _set("api http bank service model every super new"),
+}
+
+# A message, a question or an input varies only where the name says whose.
+_NEEDS_QUALIFIER = {
+    "message": _set("user last latest current"),
+    "input": _set("user last latest current"),
+    "results": _set("search retrieval query lookup"),
+    "history": _set("chat conversation message dialog session"),
+    "docs": _set("relevant retrieved search related"),
+    "documents": _set("relevant retrieved search related"),
+    "facts": _set("relevant retrieved known user remembered"),
+    "token": _set("session request csrf auth access nonce random"),
+    "hash": _set("session request random"),
+    "tree": _set("file directory dir project"),
+    "listing": _set("file directory dir project"),
+    "client": _set("current"),
+    "account": _set("current user customer"),
+    "step": _set("current"),
+    "left": _set("tokens token turns budget steps messages seconds"),
+    "env": _set("os"),
+    "day": _set("current this week"),
+    "month": _set("current this"),
+    "year": _set("current this"),
+    "hour": _set("current this"),
+    "minute": _set("current this"),
+}
+
+# What a person has: "user_name" and "customer.email" vary by person, "user_rules" and "client_library" do not.
+_PERSONAL = _set(
+    "name id ids email mail phone address city country location locale language role plan tier profile info details data"
+    " preferences prefs first last full display age birthday timezone uuid uid handle segment"
+)
+_PEOPLE = _USER_LAST | {"author", "caller", "visitor", "subscriber"}
+
+# A name that ends in one of these is about a thing and does not hold it.
+_ABOUT = _set("rules format template policy instructions guidelines limit size zone tool")
+_SENDERS = _set("support contact from sender")
+
+_PAIRS: dict[tuple[str, str], Kind] = {
+    ("time", "zone"): "text",
+    ("time", "limit"): "text",
+    ("date", "format"): "text",
+    ("time", "format"): "text",
+    ("call", "id"): "id",
+    ("last", "user"): "memory",
+    ("first", "name"): "user",
+    ("last", "name"): "user",
+    ("full", "name"): "user",
+    ("working", "dir"): "environment",
+    ("working", "directory"): "environment",
+    ("work", "dir"): "environment",
+    ("current", "dir"): "environment",
+    ("current", "directory"): "environment",
+    ("home", "dir"): "environment",
+    ("temp", "dir"): "environment",
+    ("temp", "path"): "environment",
+    ("host", "name"): "environment",
+    ("ip", "address"): "environment",
+    ("open", "files"): "environment",
+    ("generated", "at"): "clock",
+    ("rendered", "at"): "clock",
+    ("requested", "at"): "clock",
+    ("sent", "at"): "clock",
+    ("token", "hex"): "id",
+    ("token", "bytes"): "id",
+    ("token", "urlsafe"): "id",
+    ("tokens", "used"): "counter",
+    ("user", "agent"): "text",
+    ("memory", "limit"): "text",
+    ("relevant", "context"): "memory",
+    ("retrieved", "context"): "memory",
+    ("search", "context"): "memory",
+    ("conversation", "context"): "memory",
+    ("conversation", "summary"): "memory",
+    ("chat", "summary"): "memory",
+}
+
+# Names of one word that say nothing as a part of a longer one.
+_WHOLE: dict[str, Kind] = {
+    "context": "memory",
+    "documents": "memory",
+    "search": "memory",
+    "retrieve": "memory",
+    "day": "clock",
+    "month": "clock",
+    "year": "clock",
+    "weekday": "clock",
+    "customer": "user",
+    "client": "user",
+    "env": "environment",
+    "step": "counter",
+}
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_STRING = re.compile(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
+_CHAIN = re.compile(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
+_CALL = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
+_NOT_NAMES = _set("if else elif and or not in is for true false none True False None loop defined self")
+
+
+def words(name: str) -> list[str]:
+    """The lower-case words of a name in snake_case, kebab-case or camelCase."""
+    return [word.lower() for word in _WORDS.findall(name[:_LONGEST])]
+
+
+def kind_of_name(name: str) -> Kind:
+    """What a variable, attribute or function holds, judged by its name.
+
+    The last part of a dotted name counts first (``user.session_id`` is an id), then the part before it (``user.name`` is a user).
+    """
+    parts = [words(part) for part in name[:_LONGEST].replace("()", "").split(".")]
+    if parts and parts[0] in (["loop"], ["self"]):
+        return "text"
+    for position in range(len(parts) - 1, -1, -1):
+        before = parts[position - 1][-1:] if position else []
+        kind = _kind_of_words(parts[position], before)
+        if kind != "text":
+            return kind
+        if before and parts[position] and _PAIRS.get((before[0], parts[position][0])) == "text":
+            return "text"
+    return "text"
+
+
+def kind_of_expression(expression: str) -> Kind:
+    """What a template expression prints, judged by the names in it; filters and literal strings do not count."""
+    plain = _STRING.sub("''", expression[:_LONGEST])
+    for _ in range(4):
+        opened = _CALL.sub(lambda match: " " + match.group()[1:-1] + " " if re.search(r"[A-Za-z_]", match.group()) else "", plain)
+        if opened == plain:
+            break
+        plain = opened
+    chain: list[str] = []
+    end = 0
+    kinds: list[Kind] = []
+    for match in _CHAIN.finditer(plain):
+        if chain and plain[end : match.start()].strip() != ".":
+            kinds.append(kind_of_name(".".join(chain)))
+            chain = []
+        end = match.end()
+        if match.group(1) is None and match.group(2) not in _NOT_NAMES:
+            chain.append(match.group(2))
+    if chain:
+        kinds.append(kind_of_name(".".join(chain)))
+    return next((kind for kind in kinds if kind != "text"), "text")
+
+
+def _kind_of_words(found: list[str], before: list[str]) -> Kind:
+    """The kind that the words of one part of a name give it; ``before`` is the last word of the part in front."""
+    if not found:
+        return "text"
+    if len(found) == 1 and not before and found[0] in _WHOLE:
+        return _WHOLE[found[0]]
+    everything = before + found
+    for pair in itertools.pairwise(everything):
+        if pair in _PAIRS:
+            return _PAIRS[pair]
+    if any(person in _PEOPLE and attribute in _PERSONAL for person, attribute in itertools.pairwise(everything)):
+        return "user"
+    always: tuple[tuple[Kind, frozenset[str]], ...] = (
+        ("id", _ID),
+        ("clock", _CLOCK),
+        ("memory", _MEMORY),
+        ("environment", _ENVIRONMENT),
+        ("user", _USER),
+    )
+    for kind, vocabulary in always:
+        if any(word in vocabulary for word in found) and not _fixed(kind, everything):
+            return kind
+    stem = list(found)
+    while len(stem) > 1 and stem[-1] in _SUFFIX:
+        stem.pop()
+    last = stem[-1]
+    qualifiers = frozenset(before + stem[:-1])
+    at_the_end: tuple[tuple[Kind, frozenset[str]], ...] = (
+        ("clock", _CLOCK_LAST),
+        ("id", _ID_LAST),
+        ("counter", _COUNTER_LAST),
+        ("memory", _MEMORY_LAST),
+        ("environment", _ENVIRONMENT_LAST),
+        ("user", _USER_LAST),
+    )
+    for kind, vocabulary in at_the_end:
+        if last in vocabulary:
+            needed = _NEEDS_QUALIFIER.get(last)
+            if qualifiers & _FIXED[kind] or (needed is not None and not qualifiers & needed):
+                return "text"
+            return kind
+    return "text"
+
+
+def _fixed(kind: Kind, found: list[str]) -> bool:
+    """Whether a word that always counts is qualified into something fixed, as in ``email_rules`` or ``datetime_format``."""
+    return found[-1] in {
+        "rules",
+        "format",
+        "template",
+        "policy",
+        "instructions",
+        "guidelines",
+        "limit",
+        "size",
+        "zone",
+        "tool",
+    } or (kind == "user" and found[-1] in {"address", "subject"} and found[0] in {"support", "contact", "from", "sender"})
