@@ -10,7 +10,7 @@ import gguf
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 WINDOW = 64
 
-BYTE_TEXTS = [chr(byte) if 33 <= byte < 127 or 161 <= byte < 173 or 174 <= byte else None for byte in range(256)]
+BYTE_TEXTS = [chr(byte) if 33 <= byte < 127 or 161 <= byte < 173 or byte >= 174 else None for byte in range(256)]
 _rest = iter(range(256, 512))
 BYTE_TEXTS = [text or chr(next(_rest)) for text in BYTE_TEXTS]
 BYTE_LEVEL = [*BYTE_TEXTS, "Ġt", "he", "Ġthe", "<|im_start|>", "<|im_end|>"]
