@@ -30,10 +30,12 @@ MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of GGUF
 
-# How llama.cpp splits a text ahead of the merges with tokenizer.ggml.pre = qwen2. Python's re has no \p{L} and \p{N}: a word
-# character that is no digit stands for the one, a digit for the other, which is the same for every character of the corpus.
+# How llama.cpp splits a text ahead of the merges with tokenizer.ggml.pre = qwen2. Python's re has no \p{L} and \p{N}: numbers are the
+# digits and those of Latin-1, letters the other word characters, which is the same for every character of the corpus.
+NUMBER = r"\d\u00b2\u00b3\u00b9\u00bc-\u00be"
+LETTER = rf"[^\W_{NUMBER}]"
 SPLIT = re.compile(
-    r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?[^\W\d_]+|\d| ?(?:[^\s\w]|_)+[\r\n]*"
+    rf"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?{LETTER}+|[{NUMBER}]| ?(?:[^\s\w]|_)+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
@@ -54,9 +56,9 @@ def split(text: str) -> list[str]:
 
 
 def corpus() -> str:
-    """The text to train on. The words count twice, so that each of them becomes one token."""
-    words = (FOLDER / "words.txt").read_text(encoding="utf-8")
-    return (FOLDER / "corpus.txt").read_text(encoding="utf-8") + 2 * words
+    """The text to train on. Each word counts twice, with a space ahead of it, so that it becomes one token."""
+    words = (FOLDER / "words.txt").read_text(encoding="utf-8").split()
+    return "".join([(FOLDER / "corpus.txt").read_text(encoding="utf-8"), *(f" {word}" for word in 2 * words)])
 
 
 def train(text: str) -> list[Pair]:

@@ -34,13 +34,11 @@ _QWEN35 = (
 _DEEPSEEK3 = (
     r"\p{N}{1,3}",
     "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^"""
-    "\r\n"
-    r"""\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+["""
-    "\r\n"
-    r"""]*|\s*["""
-    "\r\n"
-    r"""]+|\s+(?!\S)|\s+""",
+    # Here the line ends stand as characters, not as escapes.
+    (
+        r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"""
+        r"""\s*[\r\n]+|\s+(?!\S)|\s+"""
+    ).replace(r"\r\n", "\r\n"),
 )
 _GPT2_STEP, _DIGITS_STEP = "<gpt-2>", "<digits>"
 _PRE_TOKENIZERS = {
@@ -100,7 +98,7 @@ def from_tokenizer_files(
         vocabulary=vocabulary,
         size=size,
         notes=(
-            "a tokenizer says nothing about the architecture: this model has full attention, one with a sliding window may reuse less",
+            "a tokenizer does not name the architecture: this model has full attention, one with a sliding window may reuse less",
             *tokenizer.notes,
         ),
     )
@@ -229,7 +227,7 @@ class _Tokenizer:
         }
 
     def space_prefix(self) -> bool:
-        """Whether a space is put ahead of the text, after a check that spaces become U+2581 and nothing else is changed or split."""
+        """Whether a space is put ahead of the text; refuses what does more than write U+2581 for each space."""
         prefix = replaced = False
         for step in _steps(self.root.get("normalizer"), "normalizers"):
             if step.get("type") == "Prepend" and step.get("prepend") == _SPACE:
@@ -278,7 +276,7 @@ class _Tokenizer:
         return [-1.0 - first[text] if text in first else -1e6 for text in self.tokens]
 
 
-_KINDS = {dict: "an object", list: "a list"}
+_KINDS: dict[type, str] = {dict: "an object", list: "a list"}
 _BYTE_TOKEN = re.compile("<0x[0-9A-F]{2}>")
 
 

@@ -16,8 +16,8 @@ def make_tiny(
     """Write a tiny-random model.
 
     Args:
-        source: a GGUF file, a ``tokenizer.json`` (any name that ends in ``.json``), or a folder that holds a ``tokenizer.json`` and,
-            if there are any, a ``tokenizer_config.json`` and a ``chat_template.jinja``.
+        source: a GGUF file, a ``tokenizer.json`` (any name that ends in ``.json``), or a folder that holds a ``tokenizer.json``
+            and perhaps a ``tokenizer_config.json`` and a ``chat_template.jinja``.
         target: the GGUF file to write; an existing one is replaced.
         tokenizer_config: the ``tokenizer_config.json`` that belongs to a ``tokenizer.json``.
 
