@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,10 +30,13 @@ MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of GGUF
 
-# How llama.cpp splits a text ahead of the merges with tokenizer.ggml.pre = qwen2. Python's re has no \p{L} and \p{N}: a word
-# character that is no digit stands for the one, a digit for the other, which is the same for every character of the corpus.
+# How llama.cpp splits a text ahead of the merges with tokenizer.ggml.pre = qwen2. Python's re has no \p{L} and \p{N}: numbers are the
+# digits and those of Latin-1, letters the other word characters, which is the same for every character of the corpus.
+NUMBER = r"\d\u00b2\u00b3\u00b9\u00bc-\u00be"
+LETTER = rf"[^\W_{NUMBER}]"
 SPLIT = re.compile(
-    r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?[^\W\d_]+|\d| ?(?:[^\s\w]|_)+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    rf"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?{LETTER}+|[{NUMBER}]| ?(?:[^\s\w]|_)+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
 Word = tuple[str, ...]
@@ -52,9 +56,9 @@ def split(text: str) -> list[str]:
 
 
 def corpus() -> str:
-    """The text to train on. The words count twice, so that each of them becomes one token."""
-    words = (FOLDER / "words.txt").read_text(encoding="utf-8")
-    return (FOLDER / "corpus.txt").read_text(encoding="utf-8") + 2 * words
+    """The text to train on. Each word counts twice, with a space ahead of it, so that it becomes one token."""
+    words = (FOLDER / "words.txt").read_text(encoding="utf-8").split()
+    return "".join([(FOLDER / "corpus.txt").read_text(encoding="utf-8"), *(f" {word}" for word in 2 * words)])
 
 
 def train(text: str) -> list[Pair]:
@@ -66,7 +70,7 @@ def train(text: str) -> list[Pair]:
     totals: Counter[Pair] = Counter()
     places: defaultdict[Pair, set[int]] = defaultdict(set)
     for index, word in enumerate(words):
-        for pair in zip(word, word[1:], strict=False):
+        for pair in pairwise(word):
             totals[pair] += weights[index]
             places[pair].add(index)
     found: list[Pair] = []
@@ -75,11 +79,11 @@ def train(text: str) -> list[Pair]:
         found.append(best)
         for index in places.pop(best):
             before, after = words[index], join(words[index], best)
-            for pair in zip(before, before[1:], strict=False):
+            for pair in pairwise(before):
                 totals[pair] -= weights[index]
                 if not totals[pair]:
                     del totals[pair]
-            for pair in zip(after, after[1:], strict=False):
+            for pair in pairwise(after):
                 totals[pair] += weights[index]
                 places[pair].add(index)
             words[index] = after
@@ -105,7 +109,7 @@ def encode(text: str, merges: Sequence[Pair]) -> list[str]:
     for piece in split(text):
         word: Word = tuple(alphabet[byte] for byte in piece.encode())
         while True:
-            known = [pair for pair in zip(word, word[1:], strict=False) if pair in ranks]
+            known = [pair for pair in pairwise(word) if pair in ranks]
             if not known:
                 break
             word = join(word, min(known, key=lambda pair: ranks[pair]))

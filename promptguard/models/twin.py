@@ -20,9 +20,9 @@ CONTEXT_LENGTH = 131072
 
 _WIDTH = 32  # of the embedding and of the one attention head: the smallest head that all llama.cpp backends have kernels for
 _FEED_FORWARD = 64
-_LAYERS = 2
+LAYERS = 2
 _MAX_LAYERS = 64  # no published attention pattern has a period near this
-_MAX_VOCABULARY = 1 << 21  # eight times the largest published one
+MAX_VOCABULARY = 1 << 21  # eight times the largest published one
 
 # Tokenizer models that llama.cpp can load (src/llama-vocab.cpp).
 _TOKENIZERS = frozenset(["llama", "gpt2", "gemma4", "bert", "t5", "rwkv", "plamo2"])
@@ -118,7 +118,7 @@ def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     kept = {key: header.metadata[f"{origin}.{key}"] for key in _KEPT if f"{origin}.{key}" in header.metadata}
     if arch != origin:
         kept.pop(_WINDOW, None)
-    layers, pattern = _layers(header, family) if arch == origin else (_LAYERS, None)
+    layers, pattern = _layers(header, family) if arch == origin else (LAYERS, None)
     if pattern is not None:
         kept[_PATTERN] = pattern
     general = {key: header.metadata[key] for key in _KEPT_GENERAL if key in header.metadata}
@@ -146,7 +146,7 @@ def write_model(
     metadata: Mapping[str, Value],
     vocabulary: int,
     *,
-    layers: int = _LAYERS,
+    layers: int = LAYERS,
     shape: Mapping[str, Value] | None = None,
 ) -> int:
     """Write a model with small random weights and return its size in bytes.
@@ -189,9 +189,9 @@ def _vocabulary(header: GGUFHeader) -> int:
     model = header.string("tokenizer.ggml.model")
     if tokens is None or model in (None, "none", "no_vocab") or tokens.element_type is not ValueType.STRING or not len(tokens):
         raise InputError("holds no tokenizer", where=str(header.path), hint="give the GGUF file of the language model itself")
-    if len(tokens) > _MAX_VOCABULARY:
+    if len(tokens) > MAX_VOCABULARY:
         raise InputError(
-            f"a vocabulary of {len(tokens)} tokens is more than the {_MAX_VOCABULARY} supported", where=str(header.path)
+            f"a vocabulary of {len(tokens)} tokens is more than the {MAX_VOCABULARY} supported", where=str(header.path)
         )
     if model not in _TOKENIZERS:
         raise InputError(f"its tokenizer model {model!r} is not one that llama.cpp is known to load", where=str(header.path))
@@ -204,14 +204,14 @@ def _layers(header: GGUFHeader, family: _Family) -> tuple[int, Value | None]:
     value = header.metadata.get(key)
     if value is None:
         windowed = f"{header.architecture}.{_WINDOW}" in header.metadata
-        return max(_LAYERS, family.pattern if windowed else 1), None
+        return max(LAYERS, family.pattern if windowed else 1), None
     if value.type is not ValueType.ARRAY:
-        return min(max(_LAYERS, header.integer(key) or 0), _MAX_LAYERS), value
+        return min(max(LAYERS, header.integer(key) or 0), _MAX_LAYERS), value
     flags = [bool(flag) for flag in header.numbers(key) or []]
     if not flags:
         raise InputError(f"{key} is empty", where=str(header.path))
-    period = flags.index(not flags[0]) + 1 if (not flags[0]) in flags else _LAYERS
-    count = min(max(_LAYERS, period), len(flags), _MAX_LAYERS)
+    period = flags.index(not flags[0]) + 1 if (not flags[0]) in flags else LAYERS
+    count = min(max(LAYERS, period), len(flags), _MAX_LAYERS)
     return count, value.head(count)
 
 

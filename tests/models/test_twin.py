@@ -104,10 +104,9 @@ def test_unknown_architecture_falls_back_and_says_so(tmp_path: Path) -> None:
     source = write_source(tmp_path / "source.gguf", "gpt-oss", window=WINDOW)
     report = make_twin(source, tmp_path / "twin.gguf")
     assert (report.architecture, report.source_architecture, report.window, report.context) == ("llama", "gpt-oss", None, 8192)
-    assert report.notes == (
-        "there is no twin of the architecture gpt-oss: this one has the same tokenizer and chat template but full attention "
-        "(llama), its sliding window and any other attention is not reproduced, so the real model may reuse less",
-    )
+    (note,) = report.notes
+    assert note.startswith("there is no twin of the architecture gpt-oss: ")
+    assert "full attention (llama), its sliding window" in note
     assert turns(report.path)[2] == REUSED
 
 
@@ -131,5 +130,5 @@ def test_without_a_tokenizer_it_says_so(tmp_path: Path) -> None:
 
 def test_unknown_tokenizer_model_is_refused(tmp_path: Path) -> None:
     source = write_source(tmp_path / "source.gguf", "llama", tokenizer="enigma")
-    with pytest.raises(InputError, match="its tokenizer model 'enigma' is not one that llama.cpp is known to load"):
+    with pytest.raises(InputError, match="its tokenizer model 'enigma' is not one"):
         make_twin(source, tmp_path / "twin.gguf")
