@@ -243,7 +243,7 @@ def first_difference(before: Any, after: Any) -> int:
             low += step
             continue
         # The difference is within this step: halve it.
-        return bisect_left(range(low, low + step), True, key=lambda end: before[low : end + 1] != after[low : end + 1])
+        return low + bisect_left(range(low, low + step), True, key=lambda end: before[low : end + 1] != after[low : end + 1])
     return length
 
 

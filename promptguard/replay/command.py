@@ -127,7 +127,7 @@ class _Starter:
             _check_gguf(path)
             return path
         if "model_from" in self._given:
-            from promptguard.models.twin import make_tiny
+            from promptguard.models.make import make_tiny
 
             folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
             target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"

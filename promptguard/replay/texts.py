@@ -13,11 +13,10 @@ from datetime import datetime
 from promptguard.core.errors import TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Engine
-from promptguard.prompts.chat import Capabilities, capabilities, prepare, reply_text
+from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.divergence import common_prefix
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Message, Prompt, Request, Traced
-from promptguard.replay.build import MIDNIGHT
 
 
 class Texts:
@@ -32,10 +31,11 @@ class Texts:
 
     def __init__(self, engine: Engine, renderer: Renderer, template: Source, *, own: bool) -> None:
         self._engine = engine
-        self._renderer = renderer
-        self._template = template
+        info = engine.info
+        self._template = ChatTemplate(
+            renderer, template, arguments=info.arguments, bos_token=info.bos_token, eos_token=info.eos_token
+        )
         self._own = own
-        self._able_at_all: Capabilities | None = None
         self.rendered_by = "promptguard"
         self.notes: list[str] = []
 
@@ -76,19 +76,7 @@ class Texts:
 
     def with_reply(self, prompt: Prompt, reply: Message, clock: datetime) -> Prompt:
         """``prompt`` followed by the tokens that the model would have generated, without the one that ends the reply."""
-        info = self._engine.info
-        text = reply_text(
-            self._renderer,
-            self._template,
-            prompt.request,
-            reply,
-            prompt.text,
-            arguments=info.arguments,
-            clock=clock,
-            able=self._able,
-            bos_token=info.bos_token,
-            eos_token=info.eos_token,
-        )
+        text = self._template.reply_text(prompt.request, reply, prompt.text, clock=clock)
         whole = self._engine.tokenize(prompt.text + text)
         start = len(prompt.tokens)
         if common_prefix(whole, prompt.tokens) < start:  # a model cannot merge what it says into a token of the prompt
@@ -112,31 +100,8 @@ class Texts:
             return prompt
         return replace(prompt, starts=starts)
 
-    @property
-    def _able(self) -> Capabilities:
-        if self._able_at_all is None:
-            self._able_at_all = capabilities(self._renderer, self._template, clock=MIDNIGHT)
-        return self._able_at_all
-
     def _ours(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
-        info = self._engine.info
-        texts = []
-        for request, clock in zip(requests, clocks, strict=True):
-            messages, tools = prepare(request, info.arguments, self._able)
-            texts.append(
-                self._renderer.render_chat(
-                    self._template,
-                    messages,
-                    tools,
-                    add_generation_prompt=True,
-                    clock=clock,
-                    bos_token=info.bos_token,
-                    eos_token=info.eos_token,
-                    kwargs=request.template_kwargs,
-                    server=info.arguments == "parsed",
-                )
-            )
-        return texts
+        return [self._template.render(request, clock=clock) for request, clock in zip(requests, clocks, strict=True)]
 
     def _same(self, request: Request, theirs: str) -> bool:
         """Whether we render ``request`` to what the engine gave a moment ago (its clock may have gone on since)."""
