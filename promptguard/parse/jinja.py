@@ -118,7 +118,7 @@ class Positions(Extension):
         self._starts = [token.start for token in found if token.kind not in _NOT_PARSED]
         return source
 
-    def filter_stream(self, stream: TokenStream) -> Iterator[LexerToken]:  # type: ignore[override]
+    def filter_stream(self, stream: TokenStream) -> Iterator[LexerToken]:
         for start, token in zip(self._starts, stream, strict=True):
             yield LexerToken(Offset(token.lineno, start), token.type, token.value)
 

@@ -8,22 +8,30 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import random
 import signal
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from jinja2 import Template, TemplateSyntaxError, UndefinedError, meta, nodes
-from jinja2.sandbox import SecurityError
+from jinja2.exceptions import SecurityError
 
-from promptguard.parse.jinja import Offset, Part
-from promptguard.prompts.sandbox import LimitError, Printed, Refused, SandboxEnvironment, TracingEnvironment, raise_exception
+from promptguard.parse.jinja import Offset
+from promptguard.prompts.sandbox import (
+    LimitError,
+    Refused,
+    SandboxEnvironment,
+    TracingEnvironment,
+    join,
+    parts_of,
+    raise_exception,
+)
 from promptguard.prompts.standins import StandIns
 
 CACHED_TEMPLATES = 16
@@ -36,44 +44,36 @@ class LoadsFileError(TemplateSyntaxError):
 
 
 class Compiled:
-    """A template, compiled once plainly and once so that it traces."""
+    """A template, compiled once plainly and, where a trace is wanted, once more so that it traces."""
 
     def __init__(self, text: str, *, chat: bool) -> None:
+        self.text = text
+        self.chat = chat
         self.environment = SandboxEnvironment(chat=chat)
-        self.tracing = TracingEnvironment(chat=chat)
         tree = self.environment.parse(text)
         for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
             raise LoadsFileError("the template loads another file, which promptguard does not do", node.lineno)
         if not chat:
             self.environment.give_stand_ins(tree)
-            self.tracing.give_stand_ins(tree)
         self.names = meta.find_undeclared_variables(tree) - self.environment.globals.keys()
-        self.plain = Template.from_code(self.environment, self.environment.compile(tree), self.environment.make_globals(None))
-        self.traced = self.tracing.from_string(text)
-        self.parts: list[Part] = self.tracing.parts
+        self.plain = self.environment.from_string(tree)
 
-    def render(self, variables: Mapping[str, Any], limit: int, *, stand_ins: StandIns | None = None, seed: str = "") -> Any:
-        text = "".join(self._stream(self.plain, variables, limit, stand_ins, seed))
-        pieces: list[tuple[int, int]] = []
-        # the plain text is the truth: a trace that does not agree with it says nothing
+    @cached_property
+    def traced(self) -> Template:
+        environment = TracingEnvironment(chat=self.chat)
+        tree = environment.parse(self.text)
+        if not self.chat:
+            environment.give_stand_ins(tree)
+        return environment.from_string(tree)
+
+    def trace(self, text: str, render: Callable[[Template], Iterable[str]]) -> dict[str, Any]:
+        """Which part printed what, or nothing where the template that traces does not print exactly ``text``."""
         with contextlib.suppress(Exception):
-            printed = self.tracing.concat(self._stream(self.traced, variables, limit, stand_ins, seed))
-            if printed == text and isinstance(printed, Printed) and len(printed._trace) <= MAX_PIECES:
-                pieces = [piece for piece in printed._trace if piece[0]]
-        return {"text": text, "pieces": pieces, "parts": [astuple(part) for part in self.parts] if pieces else []}
-
-    @staticmethod
-    def _stream(template: Template, variables: Mapping[str, Any], limit: int, stand_ins: StandIns | None, seed: str) -> Any:
-        environment = template.environment
-        assert isinstance(environment, SandboxEnvironment)
-        environment.stand_ins = stand_ins
-        environment.random = random.Random(seed)  # noqa: S311
-        size = 0
-        for text in template.generate(variables):
-            size += len(text)
-            if size > limit:
-                raise LimitError(f"prints more than {limit:,} characters")
-            yield text
+            printed = join(render(self.traced))
+            if printed == text and len(printed._trace) <= MAX_PIECES:
+                parts = [astuple(part) for part in parts_of(self.traced.environment)]
+                return {"pieces": [piece for piece in printed._trace if piece[0]], "parts": parts}
+        return {"pieces": [], "parts": []}
 
 
 class Worker:
@@ -83,26 +83,32 @@ class Worker:
         self._compiled: OrderedDict[tuple[str, bool], Compiled] = OrderedDict()
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error`` with a sentence and its place."""
+        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error`` and its place."""
         try:
             return self._render(request)
-        except (Exception, MemoryError) as error:
+        except Exception as error:
             return {"error": sentence(error), **place(error)}
 
     def _render(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        chat = request["chat"]
         clock = datetime.fromisoformat(request["clock"])
-        compiled = self._compile(request["template"], chat=chat)
-        variables = request["variables"]
-        if chat:
-            reply = compiled.render({"raise_exception": raise_exception, "strftime_now": clock.strftime, **variables}, request["limit"])
-            return {**reply, "stand_ins": []}
-        stand_ins = StandIns(clock=clock, turn=request["turn"], seed=request["seed"])
-        given: dict[str, Any] = {name: stand_ins.value(name) for name in compiled.names}
-        given["raise_exception"] = raise_exception
-        seed = f"{stand_ins.seed}/{stand_ins.turn}"
-        reply = compiled.render({**given, **variables}, request["limit"], stand_ins=stand_ins, seed=seed)
-        return {**reply, "stand_ins": [astuple(stand_in) for stand_in in stand_ins.used.values()]}
+        compiled = self._compile(request["template"], chat=request["chat"])
+        own: dict[str, Any] = {"raise_exception": raise_exception}
+        stand_ins = None
+        if request["chat"]:
+            own["strftime_now"] = clock.strftime
+        else:
+            stand_ins = StandIns(clock=clock, turn=request["turn"], seed=request["seed"])
+            own = {**{name: stand_ins.value(name) for name in compiled.names}, **own}
+
+        def render(template: Template) -> Iterator[str]:
+            # a chat template can change the lists that it is given, so each render reads its own
+            variables = {**own, **json.loads(request["variables"])}
+            return stream(template, variables, stand_ins, request["limit"])
+
+        text = "".join(render(compiled.plain))
+        trace = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
+        used = stand_ins.used.values() if stand_ins else ()
+        return {"text": text, **trace, "stand_ins": [astuple(stand_in) for stand_in in used]}
 
     def _compile(self, text: str, *, chat: bool) -> Compiled:
         key = (text, chat)
@@ -111,6 +117,19 @@ class Worker:
         if len(self._compiled) > CACHED_TEMPLATES:
             self._compiled.popitem(last=False)
         return compiled
+
+
+def stream(template: Template, variables: Mapping[str, Any], stand_ins: StandIns | None, limit: int) -> Iterator[str]:
+    """What a template prints, bit by bit, as long as it is not too much."""
+    environment = template.environment
+    if isinstance(environment, SandboxEnvironment):
+        environment.begin(stand_ins)
+    size = 0
+    for text in template.generate(variables):
+        size += len(text)
+        if size > limit:
+            raise LimitError(f"prints more than {limit:,} characters")
+        yield text
 
 
 def sentence(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -33,14 +34,14 @@ class Limits:
         seconds: wall time.
         characters: length of the rendered text, in code points.
         template: length of the template, in code points.
-        request: length of everything that is handed to the template, in characters of JSON.
+        variables: length of everything that is handed to the template, in characters of JSON.
         memory: bytes by which the rendering process may grow, where the platform can limit it.
     """
 
     seconds: float = 5.0
     characters: int = 4 << 20
     template: int = 1 << 20
-    request: int = 32 << 20
+    variables: int = 32 << 20
     memory: int = 512 << 20
 
 
@@ -66,8 +67,7 @@ class Renderer:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self._worker: subprocess.Popen[bytes] | None = None
-        self._ready = False
+        self._worker: _Worker | None = None
 
     def __enter__(self) -> Renderer:
         return self
@@ -78,34 +78,18 @@ class Renderer:
     def start(self) -> None:
         """Start the process without waiting for it, so that it is ready when it is needed."""
         if self._worker is None:
-            options: dict[str, Any] = (
-                {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {"start_new_session": True}
-            )
-            self._worker = subprocess.Popen(
-                [sys.executable, "-I", "-c", _START, json.dumps(_module_path()), str(self.limits.memory), str(self.limits.seconds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                **options,
-            )
-            self._ready = False
+            try:
+                self._worker = _Worker(self.limits)
+            except OSError as error:
+                raise TemplateError(f"the process that renders templates cannot be started: {error}") from error
 
     def close(self) -> None:
         """End the process; a later render starts another one."""
         worker, self._worker = self._worker, None
         if worker is not None:
-            worker.kill()
-            worker.wait()
-            for pipe in (worker.stdin, worker.stdout):
-                if pipe is not None:
-                    try:
-                        pipe.close()
-                    except OSError:  # what was not yet written has nobody to go to
-                        continue
+            worker.close()
 
-    def render_system(
-        self, source: Source, context: Mapping[str, Any], *, clock: datetime, turn: int, seed: int
-    ) -> SystemPrompt:
+    def render_system(self, source: Source, context: Mapping[str, Any], *, clock: datetime, turn: int, seed: int) -> SystemPrompt:
         """Render a template of a system prompt as plain jinja2 does.
 
         Args:
@@ -121,7 +105,7 @@ class Renderer:
         if source.kind == "text":
             pieces = (Piece(0, len(source.text), Place(source, Span(0, len(source.text)))),) if source.text else ()
             return SystemPrompt(Traced(source.text, pieces))
-        reply = self._ask(source, {"chat": False, "variables": context, "clock": clock.isoformat(), "turn": turn, "seed": seed})
+        reply = self._ask(source, context, chat=False, trace=True, clock=clock.isoformat(), turn=turn, seed=seed)
         return SystemPrompt(_traced(source, reply), tuple(StandIn(*stand_in) for stand_in in reply["stand_ins"]))
 
     def render_chat(
@@ -136,6 +120,7 @@ class Renderer:
         eos_token: str = "",
         kwargs: Mapping[str, Any] | None = None,
         server: bool = True,
+        trace: bool = True,
     ) -> Traced:
         """Render a chat template as model servers do.
 
@@ -145,10 +130,12 @@ class Renderer:
             tools: the tools as the template is to see them.
             add_generation_prompt: whether the header of the next reply is added.
             clock: the time that ``strftime_now`` and the date variables show.
-            bos_token, eos_token: their texts.
+            bos_token: text of the token that starts a prompt.
+            eos_token: text of the token that ends a reply.
             kwargs: further variables, which go ahead of all others.
             server: whether the template finds what a llama-server gives it (``date_string``, ``datetime``, ``enable_thinking``,
                 and no ``tools`` where there are none) or what transformers and llama-cpp-python give it (``tools`` always).
+            trace: whether the pieces are wanted; without them it takes half the time.
 
         Raises:
             TemplateError: where the template does not parse or render, refuses the request, or exceeds a limit.
@@ -167,21 +154,23 @@ class Renderer:
         else:
             variables |= {"tools": tools or None, "add_generation_prompt": add_generation_prompt}
         variables |= kwargs or {}
-        return _traced(source, self._ask(source, {"chat": True, "variables": variables, "clock": clock.isoformat()}))
+        return _traced(source, self._ask(source, variables, chat=True, trace=trace, clock=clock.isoformat()))
 
-    def _ask(self, source: Source, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, source: Source, variables: Mapping[str, Any], **options: Any) -> dict[str, Any]:
         limits = self.limits
         if len(source.text) > limits.template:
             raise TemplateError(
                 f"the template is longer than {limits.template:,} characters", where=source.path, hint="is it the right file?"
             )
         try:
-            line = json.dumps({**request, "template": source.text, "limit": limits.characters}, default=str).encode() + b"\n"
+            # as a text inside the request: each of the worker's renders reads its own copy
+            given = json.dumps(variables, default=str)
         except (ValueError, TypeError, RecursionError) as error:
             raise TemplateError(f"its variables cannot be handed over: {error}", where=source.path) from error
-        if len(line) > limits.request:
-            raise TemplateError(f"its variables are longer than {limits.request:,} characters", where=source.path)
-        reply = self._exchange(line, source)
+        if len(given) > limits.variables:
+            raise TemplateError(f"its variables are longer than {limits.variables:,} characters of JSON", where=source.path)
+        request = {**options, "template": source.text, "variables": given, "limit": limits.characters}
+        reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source)
         if "error" in reply:
             raise TemplateError(reply["error"], where=_where(source, reply))
         try:
@@ -192,53 +181,86 @@ class Renderer:
         return reply
 
     def _exchange(self, line: bytes, source: Source) -> dict[str, Any]:
-        """Send a request, and read the reply in time."""
+        """Send a request and read the reply; a process that did not answer is given up."""
         self.start()
-        if not self._ready:
-            # the template is not to blame for the time that the process takes to start
-            if self._talk(None, START_SECONDS) is None:
+        answered = False
+        try:
+            assert self._worker is not None  # noqa: S101  # start has just seen to it
+            reply = self._worker.ask(line)
+            answered = True
+        except TimeoutError as error:
+            what = f"takes longer than {self.limits.seconds:g} s to render"
+            raise TemplateError(what, where=source.path, hint="look for an endless or huge loop") from error
+        except EOFError as error:
+            what = "the process that renders it died, probably from lack of memory"
+            raise TemplateError(what, where=source.path, hint="look for a huge value") from error
+        finally:
+            if not answered:
                 self.close()
-                raise TemplateError(
-                    "the process that renders templates does not start",
-                    where=source.path,
-                    hint=f"does `{sys.executable} -c 'import jinja2'` work?",
-                )
-            self._ready = True
-        answer = self._talk(line, self.limits.seconds)
-        if isinstance(answer, dict):
-            return answer
-        self.close()
-        if answer is False:
-            what, hint = f"takes longer than {self.limits.seconds:g} s to render", "look for an endless or huge loop"
-        else:
-            what, hint = "the process that renders it died, probably from lack of memory", "look for a huge value"
-        raise TemplateError(what, where=source.path, hint=hint)
+        return reply
 
-    def _talk(self, line: bytes | None, seconds: float) -> Any:
-        """Write a line if there is one, and read one: the JSON value, ``False`` when time ran out, ``None`` at the end."""
-        worker = self._worker
-        assert worker is not None
-        assert worker.stdin is not None
-        assert worker.stdout is not None
+
+class _Worker:
+    """A process that runs ``_render_worker``."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._seconds = limits.seconds
+        self._ready = False
+        # in a group of its own, so that an interrupt from the keyboard does not reach it
+        group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows only
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, json.dumps(_module_path()), str(limits.memory), str(limits.seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=not group,
+            creationflags=group,
+        )
+
+    def ask(self, line: bytes) -> dict[str, Any]:
+        """Send one line and read the reply.
+
+        Raises:
+            TimeoutError: when the reply did not come in time.
+            EOFError: when the process ended.
+        """
+        if not self._ready:
+            self._talk(b"", START_SECONDS)  # the template is not to blame for the time that the process takes to start
+            self._ready = True
+        return self._talk(line, self._seconds)
+
+    def _talk(self, line: bytes, seconds: float) -> dict[str, Any]:
+        process = self._process
         late = threading.Event()
 
         def end() -> None:
             late.set()
-            worker.kill()
+            process.kill()
 
         timer = threading.Timer(seconds, end)
         timer.daemon = True
         timer.start()
         try:
-            if line is not None:
-                worker.stdin.write(line)
-                worker.stdin.flush()
-            reply = worker.stdout.readline()
-            return json.loads(reply)
-        except (OSError, ValueError):
-            return False if late.is_set() else None
+            assert process.stdin is not None  # noqa: S101  # both are pipes
+            assert process.stdout is not None  # noqa: S101
+            process.stdin.write(line)
+            process.stdin.flush()
+            reply: dict[str, Any] = json.loads(process.stdout.readline())
+        except (OSError, ValueError) as error:
+            raise (TimeoutError if late.is_set() else EOFError) from error
         finally:
             timer.cancel()
+        if late.is_set():  # the reply came together with the end
+            raise TimeoutError
+        return reply
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what was not yet written has nobody to go to
+                assert pipe is not None  # noqa: S101
+                pipe.close()
 
 
 def _module_path() -> list[str]:

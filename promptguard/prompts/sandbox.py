@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Number
 from types import BuiltinMethodType
 from typing import Any
 
-from jinja2 import nodes, pass_context
+from jinja2 import Environment, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import do_items
@@ -22,7 +22,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 
-from promptguard.parse.jinja import Offset, Positions, part_at
+from promptguard.parse.jinja import Offset, Part, Positions, part_at
 from promptguard.prompts.standins import StandIns, Value
 
 MAX_TEXT = 1 << 20
@@ -74,17 +74,25 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%"})
 
     def __init__(self, *, chat: bool = False) -> None:
-        super().__init__(
-            trim_blocks=chat, lstrip_blocks=chat, extensions=[loopcontrols, Generation, Positions], cache_size=0, auto_reload=False
-        )
-        self.random = random.Random(0)  # noqa: S311
-        self.stand_ins: StandIns | None = None
+        super().__init__(trim_blocks=chat, lstrip_blocks=chat, extensions=[loopcontrols, Generation, Positions], cache_size=0)
+        self._chat = chat
+        self.begin(None)
         del self.globals["lipsum"]  # random, and no model server has it
         self.globals["range"] = _range
         self.filters.update(
             tojson=to_json, center=_center, indent=_bounded(self.filters["indent"]), format=_format, random=_random, items=_items
         )
         self.tests.update(string=_is_string, number=_is_number)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if self._chat and isinstance(obj, list) and attr in ("append", "pop"):
+            return True  # Kimi's templates build lists so, and a llama-server lets them
+        return super().is_safe_attribute(obj, attr, value)
+
+    def begin(self, stand_ins: StandIns | None) -> None:
+        """Start a render: the outcome of ``random`` depends on the stand-ins' seed and turn alone."""
+        self.stand_ins = stand_ins
+        self.random = random.Random(f"{stand_ins.seed}/{stand_ins.turn}" if stand_ins else "")  # noqa: S311
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         return obj[attribute] if isinstance(obj, Value) else super().getattr(obj, attribute)
@@ -110,7 +118,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
             _check_widths(left)
         return super().call_binop(context, operator, left, right)
 
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: B902, N805
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         if isinstance(__obj, BuiltinMethodType) and isinstance(__obj.__self__, str) and __obj.__name__ in _PADDING:
             _check_width(args[0] if args else kwargs.get("tabsize"))
         return super().call(__context, __obj, *args, **kwargs)
@@ -162,8 +170,6 @@ class TracingCodeGenerator(CodeGenerator):
     the finer trace of what is inside them.
     """
 
-    environment: TracingEnvironment
-
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:  # noqa: ARG002
         raise nodes.Impossible  # constants would be merged with their neighbours
 
@@ -186,25 +192,28 @@ class TracingCodeGenerator(CodeGenerator):
     def _open(self, node: nodes.Node | None) -> None:
         index = -1
         if node is not None and isinstance(node.lineno, Offset):
-            index = part_at(self.environment.parts, node.lineno.start)
+            index = part_at(parts_of(self.environment), node.lineno.start)
         self.write(f"environment.record({index}, ")
 
 
 class TracingEnvironment(SandboxEnvironment):
+    """Prints the same as its parent class, as texts that know which part printed them."""
+
     code_generator_class = TracingCodeGenerator
     concat = staticmethod(join)
 
-    @property
-    def parts(self) -> Any:
-        positions = self.extensions[Positions.identifier]
-        assert isinstance(positions, Positions)
-        return positions.parts
-
     @staticmethod
     def record(part: int, text: str) -> str:
+        """Called by the compiled template for each text that it prints."""
         if isinstance(text, Printed) and text._trace:
             return text
         return traced(text, ((len(text), part),))
+
+
+def parts_of(environment: Environment) -> list[Part]:
+    """The parts of the template that the environment parsed last."""
+    positions: Any = environment.extensions[Positions.identifier]
+    return list(positions.parts)
 
 
 def to_json(
@@ -225,6 +234,8 @@ def to_json(
 def _json_default(value: Any) -> Any:
     if isinstance(value, Value):
         return value._as_json()
+    if isinstance(value, (Iterator, range)):  # "map" and its like give lists in a llama-server
+        return list(value)
     raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")
 
 
@@ -236,8 +247,9 @@ def raise_exception(message: Any = "") -> None:
 @pass_context
 def _random(context: Context, items: Any) -> Any:
     """The ``random`` filter, with an outcome that depends on the seed of the environment alone."""
+    environment: Any = context.environment
     choices = list(items)
-    return environment_of(context).random.choice(choices) if choices else ""
+    return environment.random.choice(choices) if choices else environment.undefined("no random item in an empty sequence")
 
 
 def _range(*args: int) -> range:
@@ -247,17 +259,11 @@ def _range(*args: int) -> range:
     return numbers
 
 
-def environment_of(context: Context) -> SandboxEnvironment:
-    assert isinstance(context.environment, SandboxEnvironment)
-    return context.environment
-
-
 def _unknown(name: str, *, result: bool | None) -> Callable[..., Any]:
     @pass_context
     def stand_in(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG001
-        stand_ins = environment_of(context).stand_ins
-        if stand_ins is not None:
-            stand_ins.named(name)
+        environment: Any = context.environment
+        environment.stand_ins.named(name)
         return value if result is None else result
 
     return stand_in
@@ -310,7 +316,8 @@ def _check_widths(form: str) -> None:
 
 
 def _check_power(base: Any, exponent: Any) -> None:
-    if isinstance(base, int) and isinstance(exponent, int) and abs(base).bit_length() * abs(exponent) > MAX_BITS and abs(base) > 1:
+    whole = isinstance(base, int) and isinstance(exponent, int)
+    if whole and abs(base) > 1 and base.bit_length() * abs(exponent) > MAX_BITS:
         raise LimitError("computes a number that is too large")
 
 
@@ -326,4 +333,3 @@ def _check_product(left: Any, right: Any) -> None:
 
 def _number(value: int) -> str:
     return f"{value:,}" if value < 10**15 else "very many"
-

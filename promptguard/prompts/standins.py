@@ -35,14 +35,18 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     ("environment", "time_zone timezone tz", ""),
     (
         "clock",
-        "now utcnow time date today datetime timestamp clock year month weekday day hour minute second tomorrow yesterday"
-        " created_at updated_at strftime",
+        """
+        now utcnow time date today datetime timestamp clock year month weekday day hour minute second tomorrow yesterday
+        created_at updated_at strftime
+        """,
         "zone limit format max min",
     ),
     (
         "memory",
-        "memory memories context retrieved retrieval document documents docs history notes rag results passages chunks snippets"
-        " recall",
+        """
+        memory memories context retrieved retrieval document documents docs history notes rag results passages chunks snippets
+        recall
+        """,
         "max min limit length size window type",
     ),
     (
@@ -62,8 +66,10 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "environment",
-        "cwd getcwd host hostname gethostname os platform git branch path env environment pid dir directory folder workspace machine shell arch"
-        " commit",
+        """
+        cwd getcwd host hostname gethostname os platform git branch path env environment pid dir directory folder workspace
+        machine shell arch commit
+        """,
         "",
     ),
 )
