@@ -89,7 +89,7 @@ def _tools_moved(
 ) -> Blame | None:
     """The same tools at another place of the prompt."""
     old, new = segment_at(old_cut, char), segment_at(new_cut, char)
-    old_tools, new_tools = old is not None and old.tool is not None, new is not None and new.tool is not None
+    old_tools, new_tools = (found is not None and (found.tool is not None or found.what == "tool") for found in (old, new))
     if old_tools == new_tools:
         return None
     behind = [segment.message for segment in new_cut if segment.block == "tools"]
