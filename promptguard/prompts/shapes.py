@@ -42,7 +42,6 @@ _CLOCKS = (
     r"\b\d{1,2}\.\d{1,2}\.(?:19|20)\d{2}\b(?:,?\s\d{1,2}:\d{2}(?::\d{2})?)?",
     r"\b(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[T_-]?\d{4,6}Z?)?\b",
     rf"\b{_TIME}{_ZONE}",
-    r"\b(?:January|February|March|July|September|October|November|December)\b",
     r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b",
     r"\b1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?\b",
 )
@@ -244,7 +243,7 @@ def first_difference(before: Any, after: Any) -> int:
             low += step
             continue
         # The difference is within this step: halve it.
-        return low + bisect_left(range(step), True, key=lambda end: before[low : low + end + 1] != after[low : low + end + 1])
+        return low + bisect_left(range(low, low + step), True, key=lambda end: before[low : end + 1] != after[low : end + 1])
     return length
 
 

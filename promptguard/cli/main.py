@@ -1,0 +1,77 @@
+"""The ``promptguard`` command: exit codes, and commands that are imported only when they run."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from promptguard import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments in (["--version"], ["-V"]):  # spares the import of click, for hooks that only ask this
+        sys.stdout.write(f"promptguard {__version__}\n")
+        sys.exit(0)
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    import click
+
+    from promptguard.cli.commands import promptguard
+    from promptguard.core.errors import PromptguardError
+
+    try:
+        code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        click.echo("promptguard: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except click.ClickException as error:  # click would exit with 1, which is the code for findings
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            click.echo(context.get_usage(), err=True)
+        click.echo(f"promptguard: error: {error.format_message()}", err=True)
+        return EXIT_USAGE
+    except PromptguardError as error:
+        click.echo(f"promptguard: error: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_USAGE
+    except KeyboardInterrupt:
+        click.echo("promptguard: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        return _crashed(error)
+    return code if isinstance(code, int) else 0
+
+
+def _crashed(error: Exception) -> int:
+    import os
+    import traceback
+
+    if os.environ.get("PROMPTGUARD_TRACEBACK"):
+        traceback.print_exc()
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    sys.stderr.write(
+        f"promptguard: internal error: {type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno}); "  # noqa: PTH119
+        "please report it, with the output under PROMPTGUARD_TRACEBACK=1\n"
+    )
+    return EXIT_USAGE
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from complaining once more about the closed pipe when it exits."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

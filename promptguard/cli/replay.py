@@ -1,0 +1,99 @@
+"""``promptguard replay``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from promptguard.core.config import REPLAY_OPTIONS, Option, load_config
+
+FILE = click.Path(path_type=Path)
+# These choose what is measured; one of them on the command line replaces whichever the configuration file has.
+ENGINE_CHOICES = ("server", "engine", "model", "model_from")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _flags(command: Command) -> Command:
+    """Every option that the configuration file knows, as a flag."""
+    for option in reversed(REPLAY_OPTIONS):
+        command = _flag(option)(command)
+    return command
+
+
+def _flag(option: Option) -> Callable[[Command], Command]:
+    name, text = f"--{option.name}", option.help + (f"  [default: {option.default}]" if option.default else "")
+    if option.kind == "boolean":
+        return click.option(f"{name}/--no-{option.name}", default=None, help=text)
+    if option.kind == "list":
+        return click.option(name, multiple=True, metavar="FORMAT=FILE", help=f"{text}  [repeatable]")
+    if option.kind == "path":
+        return click.option(name, type=FILE, metavar="FILE", help=text)
+    if option.kind == "integer":
+        return click.option(name, type=click.IntRange(_whole(option.minimum), _whole(option.maximum)), metavar="N", help=text)
+    if option.kind == "number":
+        return click.option(name, type=click.FloatRange(option.minimum, option.maximum), metavar="X", help=text)
+    if option.choices:
+        return click.option(name, type=click.Choice(option.choices), help=text)
+    return click.option(name, metavar="TEXT" if option.name != "server" else "URL", help=text)
+
+
+def _whole(limit: float | None) -> int | None:
+    return None if limit is None else int(limit)
+
+
+@click.command(short_help="Replay a four-tool agent task on a real llama.cpp and check its prefix cache.")
+@_flags
+@click.option(
+    "--inject",
+    metavar="DEFECT[@TURN]",
+    help="Plant a known defect, to see that the gate catches it: clock-head, clock-tail, uuid-in-tool, reorder-tools, "
+    "reorder-keys, extra-space or drop-history.",
+)
+@click.option(
+    "--config", type=FILE, metavar="FILE", help="Configuration file.  [default: closest promptguard.toml or pyproject.toml]"
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even when the gate fails.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool, **flags: Any) -> int:
+    """Replay a fixed four-tool agent task on a real llama.cpp.
+
+    Measures on every turn how many prompt tokens came from the prefix cache and how many were prefilled, and fails when the hit
+    rate is below the minimum or any turn lost tokens that it could have kept. Without options it runs the built-in task on a tiny
+    model with an embedded llama-server: no GPU, no download.
+
+    An API key for --server is read from the environment variable PROMPTGUARD_API_KEY.
+    """
+    from promptguard.cli.progress import progress
+    from promptguard.replay.command import execute
+    from promptguard.report.files import check_target, parse_report_options, show, write_report
+    from promptguard.report.files import render as render_report
+
+    settings = _settings(config, flags)
+    reports = parse_report_options(settings.pop("report"))
+    for _, path in reports:  # now, rather than after a long run
+        check_target(path)
+    output_format = settings.pop("output_format") or "text"
+    result = execute(settings, inject=inject, progress=progress)
+    for name, path in reports:
+        write_report(path, render_report(result, name))
+    if not quiet:
+        show(result, output_format, sys.stdout)
+    if result.error:
+        click.echo(f"promptguard: error: {result.error}", err=True)
+        return 2
+    return 0 if result.passed or exit_zero else 1
+
+
+def _settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags, and for those not given what the configuration file says. Names have underscores."""
+    settings: dict[str, Any] = dict.fromkeys(flags)
+    settings.update((name.replace("-", "_"), value) for name, value in load_config(Path.cwd(), config).replay.items())
+    if any(flags[name] is not None for name in ENGINE_CHOICES):
+        settings.update(dict.fromkeys(ENGINE_CHOICES))
+    settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
+    settings["report"] = settings["report"] or []
+    return settings

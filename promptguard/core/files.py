@@ -1,0 +1,55 @@
+"""Reading the user's files, bounded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from promptguard.core.errors import InputError
+
+
+def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
+    """The content of a regular file of at most ``limit`` bytes.
+
+    Raises:
+        InputError: it is missing, unreadable, not a regular file (a pipe could block for ever), or too large.
+    """
+    where = str(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise InputError(f"{what} does not exist", where=where, hint="check the path") from None
+    except IsADirectoryError:
+        raise InputError(f"{what} is a folder", where=where, hint="name a file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{what} cannot be read ({reason})", where=where) from None
+    with os.fdopen(descriptor, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(f"{what} is a folder", where=where, hint="name a file")
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{what} is not a regular file", where=where)
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise InputError(f"{what} cannot be read ({error.strerror or error})", where=where) from None
+    if len(data) > limit:
+        raise InputError(f"{what} is larger than {limit:,} bytes", where=where)
+    return data
+
+
+def read_text(path: Path, *, limit: int, what: str = "the file") -> str:
+    """The content of a UTF-8 file, line ends as they are, a byte order mark removed.
+
+    Raises:
+        InputError: as ``read_bytes``, or it is not UTF-8.
+    """
+    data = read_bytes(path, limit=limit, what=what)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{what} is not UTF-8 (byte {error.start})", where=f"{path}:{line}", hint="save it as UTF-8") from None
+    return text.removeprefix("\ufeff")

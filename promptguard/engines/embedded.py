@@ -1,0 +1,121 @@
+"""The embedded llama-server: the one in the xllamacpp wheel, in a child process of its own.
+
+One slot, no host prompt cache, no cache reuse by shifting, no context shift: what is left is the prefix cache alone, and that is
+deterministic.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from promptguard.core.errors import EngineError
+from promptguard.engines.base import Completion, LiveReply
+from promptguard.engines.llama_server import LlamaServer
+from promptguard.engines.process import ChildProcess
+from promptguard.prompts.request import Request
+
+KIND = "llama-server (embedded)"
+
+
+class EmbeddedServer(LlamaServer):
+    """An ``Engine``: a llama-server on loopback, at a port that the system chose, that only this process can use.
+
+    ``start`` returns at once; ``connect`` waits.
+
+    Args:
+        model: the GGUF file.
+        context: context in tokens.
+        chat_template: source that replaces the model's own chat template.
+        swa_full: keep the whole cache of sliding-window layers.
+        timeout: seconds that the start, and each answer, may take.
+    """
+
+    def __init__(
+        self, model: Path, *, context: int, chat_template: str | None = None, swa_full: bool = False, timeout: float = 60.0
+    ) -> None:
+        if find_spec("xllamacpp") is None:
+            raise EngineError(
+                "the embedded llama-server is not installed", hint="pip install 'promptguard-ci[replay]', or use --server URL"
+            )
+        self._timeout = timeout
+        self._model = model
+        self._key = secrets.token_urlsafe(24)
+        self._child = ChildProcess("promptguard.engines._embedded_child", "the embedded llama-server")
+        self._child.send(
+            {
+                "model": str(model),
+                "context": context,
+                "chat_template": chat_template,
+                "swa_full": swa_full,
+                "api_key": self._key,
+            }
+        )
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._child.pid
+
+    def connect(self) -> EmbeddedServer:
+        """Wait until the server answers.
+
+        Raises:
+            EngineError: the model cannot be loaded, or the server died or took too long.
+        """
+        from promptguard.engines.http import JSONClient
+
+        answer = self._child.receive(self._timeout, f"loading {self._model.name}")
+        if "error" in answer:
+            log = self._child.last_words()
+            self._child.close()
+            raise EngineError(
+                f"the engine cannot use this model ({answer['error']})" + (f"; its last lines were:\n{log}" if log else ""),
+                where=str(self._model),
+            )
+        client = JSONClient(str(answer["address"]), api_key=self._key, timeout=self._timeout, loading=self._timeout)
+        try:
+            super().__init__(client, kind=KIND, slot=0, watched=False)
+        except EngineError as error:
+            client.close()
+            raise self._explain(error, "starting") from None
+        # The wheel does not know the build number of the llama.cpp in it; its own version tells as much.
+        self._info = replace(self._info, model=self._model.name, build=f"xllamacpp {version('xllamacpp')}", url=None)
+        return self
+
+    def complete(self, tokens: Sequence[int], *, cache: bool = True) -> Completion:
+        try:
+            return super().complete(tokens, cache=cache)
+        except EngineError as error:
+            raise self._explain(error, "computing a prompt") from None
+
+    def place(self, tokens: Sequence[int]) -> None:
+        try:
+            super().place(tokens)
+        except EngineError as error:
+            raise self._explain(error, "computing a reply") from None
+
+    def chat(self, request: Request, *, max_tokens: int) -> LiveReply:
+        try:
+            return super().chat(request, max_tokens=max_tokens)
+        except EngineError as error:
+            raise self._explain(error, "answering") from None
+
+    def apply_template(self, request: Request) -> str | None:
+        try:
+            return super().apply_template(request)
+        except EngineError as error:
+            raise self._explain(error, "rendering a chat template") from None
+
+    def _explain(self, error: EngineError, doing: str) -> EngineError:
+        """The child's own last words where it is gone, else the error as it is."""
+        return self._child.died(f"died while {doing}") if self._child.gone() else error
+
+    def close(self) -> None:
+        if hasattr(self, "_client"):
+            super().close()
+        self._child.close()

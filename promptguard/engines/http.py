@@ -1,0 +1,196 @@
+"""JSON over HTTP to a server that is not trusted: bounded in time and size, retried only where nothing can be counted twice."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from promptguard.core.errors import ConfigError, EngineError
+
+API_KEY_VARIABLE = "PROMPTGUARD_API_KEY"
+MAX_BODY = 64 * 2**20
+CONNECT_TRIES = 3
+
+
+class StatusError(EngineError):
+    """The server answered with an error status."""
+
+    def __init__(self, status: int, what: str, *, where: str, hint: str | None = None) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.status = status
+
+
+def check_url(url: str) -> str:
+    """The base URL of a server without a trailing slash.
+
+    Raises:
+        ConfigError: it is not an http or https URL, or carries credentials, a query or a fragment.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ConfigError("is not a URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080") from None
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "a URL with a user name or password in it is not used",
+            where="--server",
+            hint=f"put the API key in {API_KEY_VARIABLE}",
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ConfigError(
+            "is not an http or https URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080"
+        )
+    if parts.query or parts.fragment:
+        raise ConfigError("takes a base URL, without ? or #", where=f"--server {url!r}")
+    return url.rstrip("/")
+
+
+class JSONClient:
+    """A connection to one server.
+
+    Args:
+        base_url: checked with ``check_url``.
+        api_key: sent as a bearer token; never part of a message.
+        timeout: seconds for one answer; prefilling a long prompt on a small device can take minutes.
+        loading: seconds to wait in all for a server that answers ``503`` while it loads its model.
+    """
+
+    def __init__(self, base_url: str, *, api_key: str | None = None, timeout: float = 600.0, loading: float = 300.0) -> None:
+        self.base_url = base_url
+        self._secret = api_key
+        self._loading = loading
+        host = (urlsplit(base_url).hostname or "").lower()
+        try:
+            headers = {b"Authorization": f"Bearer {api_key}".encode("ascii")} if api_key else {}
+        except UnicodeEncodeError:
+            raise ConfigError("the API key has characters that a header cannot hold", where=API_KEY_VARIABLE) from None
+        try:
+            self._client = httpx.Client(
+                base_url=base_url,
+                headers=headers,
+                timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+                # A proxy from the environment has no business between us and our own machine.
+                trust_env=host not in ("127.0.0.1", "::1", "localhost"),
+                follow_redirects=False,
+                # An idle connection that the server closes just as we send would leave us unable to tell whether a turn ran.
+                limits=httpx.Limits(max_keepalive_connections=0),
+            )
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"is not a URL ({error})", where=f"--server {base_url!r}") from None
+
+    def get(self, path: str) -> Any:
+        return self._send("GET", path, None, again=True)
+
+    def post(self, path: str, body: Mapping[str, Any], *, again: bool = True) -> Any:
+        """Send ``body`` and return the decoded answer.
+
+        Args:
+            path: below the base URL, with a leading slash.
+            body: sent as JSON.
+            again: whether the request may be sent a second time after it may have reached the server.
+
+        Raises:
+            StatusError: the server answered with another status than 200.
+            EngineError: no answer, or none that is JSON.
+        """
+        return self._send("POST", path, orjson.dumps(body), again=again)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _send(self, method: str, path: str, content: bytes | None, *, again: bool) -> Any:
+        deadline = time.monotonic() + self._loading
+        failures = 0
+        while True:
+            try:
+                status, body = self._once(method, path, content)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent
+                failures += 1
+                if failures >= CONNECT_TRIES:
+                    raise EngineError(
+                        f"cannot be reached ({self._clean(error)})",
+                        where=self.base_url,
+                        hint="is the server running, and is the address right?",
+                    ) from None
+            except httpx.TimeoutException:
+                raise EngineError(
+                    f"no answer to {path} within the time limit",
+                    where=self.base_url,
+                    hint="raise --timeout or look at the server's log",
+                ) from None
+            except httpx.HTTPError as error:
+                failures += 1
+                if not again or failures >= CONNECT_TRIES:
+                    raise EngineError(
+                        f"the connection broke during {path} ({self._clean(error)})",
+                        where=self.base_url,
+                        hint="the server may have crashed: look at its log",
+                    ) from None
+            else:
+                if status == 503 and time.monotonic() < deadline:
+                    time.sleep(0.25)
+                    continue
+                return self._decode(path, status, body)
+            time.sleep(0.2 * failures)
+
+    def _once(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+        headers = {"Content-Type": "application/json"} if content is not None else {}
+        with self._client.stream(method, path, content=content, headers=headers) as response:
+            chunks: list[bytes] = []
+            size = 0
+            for chunk in response.iter_bytes():
+                size += len(chunk)
+                if size > MAX_BODY:
+                    raise EngineError(f"the answer to {path} is larger than {MAX_BODY >> 20} MiB", where=self.base_url)
+                chunks.append(chunk)
+            return response.status_code, b"".join(chunks)
+
+    def _decode(self, path: str, status: int, body: bytes) -> Any:
+        try:
+            value = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            value = None
+        if status == 200:
+            if value is None:
+                raise EngineError(
+                    f"the answer to {path} is not JSON", where=self.base_url, hint="is this the address of a llama-server?"
+                )
+            return value
+        message = _server_message(value) or f"HTTP {status}"
+        if status in (401, 403):
+            raise StatusError(
+                status,
+                f"the server refuses the request to {path} ({self._clean(message)})",
+                where=self.base_url,
+                hint=f"put its API key in the environment variable {API_KEY_VARIABLE}",
+            )
+        raise StatusError(status, f"{path}: {self._clean(message)}", where=self.base_url)
+
+    def _clean(self, message: object) -> str:
+        """A message of somebody else, on one line, bounded, and without the API key should it echo it."""
+        text = " ".join(str(message).split())
+        text = "".join(char if char.isprintable() else "?" for char in text)
+        if self._secret:
+            text = text.replace(self._secret, "***")
+        return text[:300] or "no reason given"
+
+
+def api_key_from_environment() -> str | None:
+    return os.environ.get(API_KEY_VARIABLE) or None
+
+
+def _server_message(value: object) -> str | None:
+    if isinstance(value, dict):
+        error = value.get("error")
+        if isinstance(error, dict) and isinstance(error.get("message"), str):
+            return str(error["message"])
+        if isinstance(error, str):
+            return error
+    return None

@@ -1,0 +1,146 @@
+"""A child process that ends with its parent and whose last words are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from promptguard.core.errors import EngineError
+
+LOG_LINES = 12
+
+
+class ChildProcess:
+    """A Python module run in a process of its own.
+
+    Standard input stays open as the child's life line: the child ends when it closes, which the operating system does even for a
+    parent that was killed. Standard error goes to a nameless temporary file, so that nothing is left behind.
+
+    Args:
+        module: module to run.
+        what: how messages name it.
+    """
+
+    def __init__(self, module: str, what: str) -> None:
+        self.what = what
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        root = str(Path(__file__).resolve().parents[2])
+        environment = dict(os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH", "")]))
+        environment.pop("PROMPTGUARD_API_KEY", None)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is ours to handle
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def gone(self, within: float = 0.5) -> bool:
+        """Whether the child has ended; one that just broke a connection gets a moment to finish dying."""
+        try:
+            self._process.wait(timeout=within)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(orjson.dumps(message) + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise self.died("did not start") from None
+
+    def receive(self, timeout: float, doing: str) -> dict[str, Any]:
+        """One line of JSON from the child.
+
+        Raises:
+            EngineError: the child died, or said nothing for ``timeout`` seconds (it is killed then).
+        """
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        deadline = time.monotonic() + timeout
+        line = b""
+        while not line.endswith(b"\n"):
+            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+            if not ready:
+                self.close(kill=True)
+                raise EngineError(
+                    f"{self.what} did not answer within {timeout:g} s while {doing}",
+                    hint="raise --timeout or try a smaller model",
+                )
+            chunk = os.read(descriptor, 1 << 20)
+            if not chunk:
+                raise self.died(f"died while {doing}")
+            line += chunk
+        answer = orjson.loads(line)
+        if not isinstance(answer, dict):
+            raise EngineError(f"{self.what} gave an answer that makes no sense while {doing}")
+        return answer
+
+    def died(self, how: str) -> EngineError:
+        """The error for a child that is gone, with how it ended and the last lines of its log."""
+        try:
+            code: int | None = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = None
+        self.close(kill=True)
+        end = "" if code is None else f" ({_ending(code)})"
+        log = self.last_words()
+        return EngineError(f"{self.what} {how}{end}" + (f"; its last lines were:\n{log}" if log else ""))
+
+    def last_words(self) -> str:
+        """The last lines of what the child wrote to standard error."""
+        if self._log.closed:
+            return self._words
+        self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, self._log.tell() - 16384))
+        lines = self._log.read().decode("utf-8", "replace").splitlines()
+        printable = ["".join(c if c.isprintable() else " " for c in line)[:200].rstrip() for line in lines]
+        return "\n".join("  " + line for line in [line for line in printable if line.strip()][-LOG_LINES:])
+
+    _words = ""
+
+    def close(self, *, kill: bool = False) -> None:
+        """End the child: its life line is cut, and it is killed when that does not help within five seconds."""
+        process = self._process
+        if kill and process.poll() is None:
+            process.kill()
+        if process.stdin is not None and not process.stdin.closed:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        if not self._log.closed:
+            self._words = self.last_words()
+            self._log.close()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"

@@ -1,0 +1,278 @@
+"""Tiny-random models that use the prefix cache as a real one does.
+
+Which tokens an engine reuses depends on the tokenizer, the chat template, the architecture and the attention layout, not on the
+weights. A twin keeps the former byte for byte and replaces the latter by a few small random tensors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from promptguard.core.errors import InputError
+from promptguard.parse.gguf import GGUFHeader, Tensor, TensorType, Value, ValueType, read_header, write_gguf
+
+CONTEXT_LENGTH = 131072
+"""Context length of a model whose source does not say how long its own is, in tokens."""
+
+_WIDTH = 32  # of the embedding and of the one attention head: the smallest head that all llama.cpp backends have kernels for
+_FEED_FORWARD = 64
+LAYERS = 2
+_MAX_LAYERS = 64  # no published attention pattern has a period near this
+MAX_VOCABULARY = 1 << 21  # eight times the largest published one
+
+# Tokenizer models that llama.cpp can load (src/llama-vocab.cpp).
+_TOKENIZERS = frozenset(["llama", "gpt2", "gemma4", "bert", "t5", "rwkv", "plamo2"])
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What one llama.cpp architecture asks for beyond a plain llama (src/models of llama.cpp).
+
+    Attributes:
+        pattern: every so many layers one has full attention where the file names a sliding window; 1: none has a window.
+        qkv_bias: the query, key and value projections have a bias.
+        head_norms: queries and keys are normalised per head.
+        post_norms: attention and feed-forward are normalised behind as well.
+        fused: query, key and value are one tensor, and so are gate and up.
+    """
+
+    pattern: int = 1
+    qkv_bias: bool = False
+    head_norms: bool = False
+    post_norms: bool = False
+    fused: bool = False
+
+
+_FAMILIES = {
+    "llama": _Family(),
+    "mistral3": _Family(),
+    "qwen2": _Family(qkv_bias=True),
+    "qwen3": _Family(head_norms=True),
+    "gemma2": _Family(pattern=2, post_norms=True),
+    "gemma3": _Family(pattern=6, head_norms=True, post_norms=True),
+    "phi3": _Family(fused=True),
+}
+_FALLBACK = "llama"
+
+# Keys behind the architecture's name that are kept as they are. Rope scaling is left out: it moves no token in or out of the
+# cache, and some kinds of it need tensors of their own.
+_KEPT = ("context_length", "attention.sliding_window", "rope.freq_base", "rope.freq_base_swa")
+_PATTERN = "attention.sliding_window_pattern"
+_WINDOW = "attention.sliding_window"
+# llama.cpp gives some tokens other attributes by the name of the model, so the name belongs to the tokenizer.
+_KEPT_GENERAL = ("general.type", "general.name", "general.license", "general.license.name")
+
+
+@dataclass(frozen=True)
+class TwinReport:
+    """What was made.
+
+    Attributes:
+        path: the file that was written.
+        architecture: its architecture.
+        source_architecture: the architecture of the source, which differs where there is no twin of it.
+        layers: number of layers.
+        window: sliding window in tokens, ``None`` for full attention.
+        context: context length in tokens.
+        vocabulary: number of tokens in the vocabulary.
+        size: size of the file in bytes.
+        notes: sentences about what could not be kept.
+    """
+
+    path: Path
+    architecture: str
+    source_architecture: str
+    layers: int
+    window: int | None
+    context: int
+    vocabulary: int
+    size: int
+    notes: tuple[str, ...] = ()
+
+
+def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> TwinReport:
+    """Write the tiny-random twin of a GGUF model.
+
+    The source may be a vocabulary without weights; its weights are not read in any case. The same source gives the same bytes.
+
+    Args:
+        source: any GGUF file with a tokenizer.
+        target: the file to write; an existing one is replaced.
+
+    Raises:
+        InputError: the source cannot be read or has no tokenizer, the target cannot be written or is the source.
+    """
+    if Path(source).resolve() == Path(target).resolve():
+        raise InputError("source and target are the same file", where=str(target), hint="name another file to write")
+    header = read_header(source)
+    vocabulary = _vocabulary(header)
+    origin = header.architecture
+    arch = origin if origin in _FAMILIES else _FALLBACK
+    notes = [] if arch == origin else [_fallback_note(header)]
+    family = _FAMILIES[arch]
+
+    kept = {key: header.metadata[f"{origin}.{key}"] for key in _KEPT if f"{origin}.{key}" in header.metadata}
+    if arch != origin:
+        kept.pop(_WINDOW, None)
+    layers, pattern = _layers(header, family) if arch == origin else (LAYERS, None)
+    if pattern is not None:
+        kept[_PATTERN] = pattern
+    general = {key: header.metadata[key] for key in _KEPT_GENERAL if key in header.metadata}
+    tokenizer = {key: value for key, value in header.metadata.items() if key.startswith("tokenizer.")}
+    window = (header.integer(f"{origin}.{_WINDOW}") or None) if family.pattern > 1 and arch == origin else None
+    if window is None and arch == "gemma2":
+        window = 4096  # what llama.cpp takes where the file is silent
+    size = write_model(target, arch, general | tokenizer, vocabulary, layers=layers, shape=kept)
+    return TwinReport(
+        path=Path(target),
+        architecture=arch,
+        source_architecture=origin,
+        layers=layers,
+        window=window,
+        context=header.integer(f"{origin}.context_length") or CONTEXT_LENGTH,
+        vocabulary=vocabulary,
+        size=size,
+        notes=tuple(notes),
+    )
+
+
+def write_model(
+    target: str | os.PathLike[str],
+    architecture: str,
+    metadata: Mapping[str, Value],
+    vocabulary: int,
+    *,
+    layers: int = LAYERS,
+    shape: Mapping[str, Value] | None = None,
+) -> int:
+    """Write a model with small random weights and return its size in bytes.
+
+    Args:
+        target: the file to write.
+        architecture: one of those that twins can have.
+        metadata: general and tokenizer keys.
+        vocabulary: number of tokens.
+        layers: number of layers.
+        shape: architecture keys without the architecture's name, which take the place of the default ones.
+    """
+    family = _FAMILIES[architecture]
+    keys = {
+        "context_length": Value.uint32(CONTEXT_LENGTH),
+        "embedding_length": Value.uint32(_WIDTH),
+        "block_count": Value.uint32(layers),
+        "feed_forward_length": Value.uint32(_FEED_FORWARD),
+        "attention.head_count": Value.uint32(1),
+        "attention.head_count_kv": Value.uint32(1),
+        "attention.key_length": Value.uint32(_WIDTH),
+        "attention.value_length": Value.uint32(_WIDTH),
+        "attention.layer_norm_rms_epsilon": Value.float32(1e-6),
+        "rope.dimension_count": Value.uint32(_WIDTH),
+        "vocab_size": Value.uint32(vocabulary),
+        **(shape or {}),
+    }
+    head = {
+        "general.architecture": Value.string(architecture),
+        "general.file_type": Value.uint32(1),  # mostly F16
+        "general.quantization_version": Value.uint32(2),
+    }
+    own = {f"{architecture}.{key}": value for key, value in keys.items()}
+    return write_gguf(target, {**head, **own, **metadata}, _tensors(family, layers, vocabulary))
+
+
+def _vocabulary(header: GGUFHeader) -> int:
+    """The number of tokens, after a check that an engine can load the tokenizer."""
+    tokens = header.metadata.get("tokenizer.ggml.tokens")
+    model = header.string("tokenizer.ggml.model")
+    if tokens is None or model in (None, "none", "no_vocab") or tokens.element_type is not ValueType.STRING or not len(tokens):
+        raise InputError("holds no tokenizer", where=str(header.path), hint="give the GGUF file of the language model itself")
+    if len(tokens) > MAX_VOCABULARY:
+        raise InputError(
+            f"a vocabulary of {len(tokens)} tokens is more than the {MAX_VOCABULARY} supported", where=str(header.path)
+        )
+    if model not in _TOKENIZERS:
+        raise InputError(f"its tokenizer model {model!r} is not one that llama.cpp is known to load", where=str(header.path))
+    return len(tokens)
+
+
+def _layers(header: GGUFHeader, family: _Family) -> tuple[int, Value | None]:
+    """As many layers as one period of the attention pattern has, and the pattern for them where the file names one."""
+    key = f"{header.architecture}.{_PATTERN}"
+    value = header.metadata.get(key)
+    if value is None:
+        windowed = f"{header.architecture}.{_WINDOW}" in header.metadata
+        return max(LAYERS, family.pattern if windowed else 1), None
+    if value.type is not ValueType.ARRAY:
+        return min(max(LAYERS, header.integer(key) or 0), _MAX_LAYERS), value
+    flags = [bool(flag) for flag in header.numbers(key) or []]
+    if not flags:
+        raise InputError(f"{key} is empty", where=str(header.path))
+    period = flags.index(not flags[0]) + 1 if (not flags[0]) in flags else LAYERS
+    count = min(max(LAYERS, period), len(flags), _MAX_LAYERS)
+    return count, value.head(count)
+
+
+def _fallback_note(header: GGUFHeader) -> str:
+    windowed = f"{header.architecture}.{_WINDOW}" in header.metadata
+    lost = "its sliding window and any other" if windowed else "any special"
+    return (
+        f"there is no twin of the architecture {header.architecture}: this one has the same tokenizer and chat template but full "
+        f"attention ({_FALLBACK}), {lost} attention is not reproduced, so the real model may reuse less"
+    )
+
+
+def _tensors(family: _Family, layers: int, vocabulary: int) -> Iterator[Tensor]:
+    """The tensors of a model, the output projection tied to the embedding."""
+    yield _weights("token_embd.weight", _WIDTH, vocabulary)
+    yield _norm("output_norm.weight")
+    for layer in range(layers):
+        yield from _layer(family, f"blk.{layer}.")
+
+
+def _layer(family: _Family, prefix: str) -> Iterable[Tensor]:
+    yield _norm(prefix + "attn_norm.weight")
+    if family.fused:
+        yield _weights(prefix + "attn_qkv.weight", _WIDTH, 3 * _WIDTH)
+    else:
+        for name in ("attn_q", "attn_k", "attn_v"):
+            yield _weights(f"{prefix}{name}.weight", _WIDTH, _WIDTH)
+            if family.qkv_bias:
+                yield _constant(f"{prefix}{name}.bias", 0.0)
+    yield _weights(prefix + "attn_output.weight", _WIDTH, _WIDTH)
+    if family.head_norms:
+        yield _norm(prefix + "attn_q_norm.weight")
+        yield _norm(prefix + "attn_k_norm.weight")
+    yield _norm(prefix + "ffn_norm.weight")
+    if family.fused:
+        yield _weights(prefix + "ffn_up.weight", _WIDTH, 2 * _FEED_FORWARD)
+    else:
+        yield _weights(prefix + "ffn_gate.weight", _WIDTH, _FEED_FORWARD)
+        yield _weights(prefix + "ffn_up.weight", _WIDTH, _FEED_FORWARD)
+    yield _weights(prefix + "ffn_down.weight", _FEED_FORWARD, _WIDTH)
+    if family.post_norms:
+        yield _norm(prefix + "post_attention_norm.weight")
+        yield _norm(prefix + "post_ffw_norm.weight")
+
+
+def _weights(name: str, columns: int, rows: int) -> Tensor:
+    """A matrix of half-precision numbers, evenly spread over ±[2⁻⁷, 2⁻⁵), that depends on its name alone.
+
+    The bits come from SHAKE-128, so they are the same everywhere. Of each number the sign, the last bit of the exponent and the
+    mantissa are kept; the exponent's other bits are set for all numbers at once.
+    """
+    count = columns * rows
+    noise = int.from_bytes(hashlib.shake_128(name.encode()).digest(2 * count), "little")
+    mask = int.from_bytes(b"\xff\x87" * count, "little")
+    exponent = int.from_bytes(b"\x00\x20" * count, "little")
+    return Tensor(name, (columns, rows), TensorType.F16, (noise & mask | exponent).to_bytes(2 * count, "little"))
+
+
+def _norm(name: str) -> Tensor:
+    return _constant(name, 1.0)
+
+
+def _constant(name: str, number: float) -> Tensor:
+    return Tensor(name, (_WIDTH,), TensorType.F32, Value.float32(number).raw * _WIDTH)

@@ -1,0 +1,208 @@
+"""The process that renders templates: a JSON request per line in, a JSON reply per line out, until its input ends.
+
+It limits its own memory and processor time. Whoever started it limits the time of a request, and ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import signal
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from jinja2 import Template, TemplateSyntaxError, UndefinedError, meta, nodes
+from jinja2.exceptions import SecurityError
+
+from promptguard.parse.jinja import Offset
+from promptguard.prompts.sandbox import (
+    LimitError,
+    Refused,
+    SandboxEnvironment,
+    TracingEnvironment,
+    join,
+    parts_of,
+    raise_exception,
+)
+from promptguard.prompts.standins import StandIns
+
+CACHED_TEMPLATES = 16
+MAX_PIECES = 200_000
+MESSAGE_LENGTH = 300
+
+
+class LoadsFileError(TemplateSyntaxError):
+    """The template includes, imports or extends another one."""
+
+
+class Compiled:
+    """A template, compiled once plainly and, where a trace is wanted, once more so that it traces."""
+
+    def __init__(self, text: str, *, chat: bool) -> None:
+        self.text = text
+        self.chat = chat
+        self.environment = SandboxEnvironment(chat=chat)
+        tree = self.environment.parse(text)
+        for node in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
+            raise LoadsFileError("the template loads another file, which promptguard does not do", node.lineno)
+        if not chat:
+            self.environment.give_stand_ins(tree)
+        self.names = meta.find_undeclared_variables(tree) - self.environment.globals.keys()
+        self.plain = self.environment.from_string(tree)
+
+    @cached_property
+    def traced(self) -> Template:
+        environment = TracingEnvironment(chat=self.chat)
+        tree = environment.parse(self.text)
+        if not self.chat:
+            environment.give_stand_ins(tree)
+        return environment.from_string(tree)
+
+    def trace(self, text: str, render: Callable[[Template], Iterable[str]]) -> dict[str, Any]:
+        """Which part printed what, or nothing where the template that traces does not print exactly ``text``."""
+        with contextlib.suppress(Exception):
+            printed = join(render(self.traced))
+            if printed == text and len(printed._trace) <= MAX_PIECES:
+                parts = [astuple(part) for part in parts_of(self.traced.environment)]
+                return {"pieces": [piece for piece in printed._trace if piece[0]], "parts": parts}
+        return {"pieces": [], "parts": []}
+
+
+class Worker:
+    """Answers requests, one at a time."""
+
+    def __init__(self) -> None:
+        self._compiled: OrderedDict[tuple[str, bool], Compiled] = OrderedDict()
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error`` and its place."""
+        try:
+            return self._render(request)
+        except (Exception, MemoryError) as error:
+            return {"error": sentence(error), **place(error)}
+
+    def _render(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        clock = datetime.fromisoformat(request["clock"])
+        compiled = self._compile(request["template"], chat=request["chat"])
+        own: dict[str, Any] = {"raise_exception": raise_exception}
+        stand_ins = None
+        if request["chat"]:
+            own["strftime_now"] = clock.strftime
+        else:
+            stand_ins = StandIns(clock=clock, turn=request["turn"], seed=request["seed"])
+            own = {**{name: stand_ins.value(name) for name in compiled.names}, **own}
+
+        def render(template: Template) -> Iterator[str]:
+            # a chat template can change the lists that it is given, so each render reads its own
+            variables = {**own, **json.loads(request["variables"])}
+            return stream(template, variables, stand_ins, request["limit"])
+
+        text = "".join(render(compiled.plain))
+        trace = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
+        used = stand_ins.used.values() if stand_ins else ()
+        return {"text": text, **trace, "stand_ins": [astuple(stand_in) for stand_in in used]}
+
+    def _compile(self, text: str, *, chat: bool) -> Compiled:
+        key = (text, chat)
+        compiled = self._compiled.pop(key, None) or Compiled(text, chat=chat)
+        self._compiled[key] = compiled
+        if len(self._compiled) > CACHED_TEMPLATES:
+            self._compiled.popitem(last=False)
+        return compiled
+
+
+def stream(template: Template, variables: Mapping[str, Any], stand_ins: StandIns | None, limit: int) -> Iterator[str]:
+    """What a template prints, bit by bit, as long as it is not too much."""
+    environment = template.environment
+    if isinstance(environment, SandboxEnvironment):
+        environment.begin(stand_ins)
+    size = 0
+    for text in template.generate(variables):
+        size += len(text)
+        if size > limit:
+            raise LimitError(f"prints more than {limit:,} characters")
+        yield text
+
+
+def sentence(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    message = " ".join(str(error).split())
+    if len(message) > MESSAGE_LENGTH:
+        message = message[:MESSAGE_LENGTH] + "…"
+    if isinstance(error, Refused):
+        return f"the template refuses the request: {message}"
+    if isinstance(error, LimitError):
+        return f"the template {message}"
+    if isinstance(error, MemoryError):
+        return "the template needs too much memory to render"
+    if isinstance(error, RecursionError):
+        return "the template is nested or calls itself too deeply"
+    if isinstance(error, SecurityError):
+        return f"the template reaches for what a template must not have: {message}"
+    if isinstance(error, LoadsFileError):
+        return str(error.message)
+    if isinstance(error, TemplateSyntaxError):
+        return f"not a valid template: {' '.join(str(error.message).split()).rstrip('.')}"
+    if isinstance(error, SyntaxError):
+        return f"the template cannot be compiled: {error.msg}"
+    if isinstance(error, UndefinedError):
+        return f"the template does not render: {message}"
+    return f"the template does not render: {type(error).__name__}: {message}"
+
+
+def place(error: BaseException) -> dict[str, int]:
+    """Where it went wrong: the ``line`` and, where it is known, the ``offset`` in the template."""
+    if isinstance(error, TemplateSyntaxError):
+        found = {"line": int(error.lineno)}
+        return {**found, "offset": error.lineno.start} if isinstance(error.lineno, Offset) else found
+    line = 0
+    frame: TracebackType | None = error.__traceback__
+    while frame is not None:
+        template = frame.tb_frame.f_globals.get("__jinja_template__")
+        if isinstance(template, Template):
+            line = template.get_corresponding_lineno(frame.tb_lineno)
+        frame = frame.tb_next
+    return {"line": line} if line else {}
+
+
+def limit_memory(size: int) -> None:
+    """Let the process grow by ``size`` bytes and no further, where the platform can tell how large it is and can limit it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        most = pages * resource.getpagesize() + size
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def limit_seconds(seconds: float) -> None:
+    """End the process when it has computed for ``seconds`` more: nobody may be left to end it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        soft = math.ceil(usage.ru_utime + usage.ru_stime + seconds) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def main() -> None:
+    # an interrupt is for the one who started this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    memory, seconds = int(sys.argv[-2]), float(sys.argv[-1])
+    limit_memory(memory)
+    worker = Worker()
+    print("{}", flush=True)
+    for line in sys.stdin.buffer:
+        limit_seconds(seconds)
+        reply = json.dumps(worker.answer(json.loads(line)))
+        with contextlib.suppress(BrokenPipeError):
+            print(reply, flush=True)

@@ -1,0 +1,275 @@
+"""Requests as a chat template sees them, and replies as a model emits them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import cached_property
+from itertools import takewhile
+from typing import Any, Literal
+
+from promptguard.core.errors import InputError, TemplateError
+from promptguard.core.source import Source
+from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.request import Message, Request, Tool, Traced
+
+Arguments = Literal["parsed", "raw"]
+
+END_OF_GENERATION: tuple[str, ...] = (
+    "<|im_end|>",  # ChatML: Qwen, Hermes, SmolLM, Kimi
+    "<|endoftext|>",
+    "<|eot_id|>",  # Llama 3
+    "<|eom_id|>",
+    "<|end_of_text|>",  # Llama 3 base, Granite
+    "<end_of_turn>",  # Gemma
+    "<turn|>",
+    "<|end|>",  # Phi, gpt-oss
+    "<|return|>",
+    "<|call|>",
+    "</s>",  # Mistral, Llama 2
+    "<eos>",
+    "<|eos|>",
+    "<|EOT|>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",  # DeepSeek
+    "<|END_OF_TURN_TOKEN|>",  # Command R
+    "<|eot|>",
+    "<|end_of_turn|>",
+    "<|end_of_msg|>",
+    "<|endofturn|>",
+    "[|endofturn|]",  # EXAONE
+    "[e~[",  # MiniMax
+    "<|user|>",  # GLM: the next header ends a reply
+    "<|observation|>",
+    "<seed:eos>",
+    "<|role_end|>",
+    "<|message_sep|>",  # GigaChat
+    "<end_of_utterance>",
+)
+"""Texts of the tokens with which the usual model families end a reply."""
+
+_ANY_TIME = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_OPEN_MARKER = re.compile(r"[<\[][^<>\[\]\s]*\Z")
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a chat template can take; a llama-server adapts a request to it.
+
+    Attributes:
+        system_role: it prints a system message.
+        string_content: it prints a content that is a string.
+        typed_content: it prints a content that is a list of parts.
+        object_arguments: it takes the arguments of a tool call as an object.
+        reasoning: it prints the reasoning of a reply.
+    """
+
+    system_role: bool = True
+    string_content: bool = True
+    typed_content: bool = False
+    object_arguments: bool = True
+    reasoning: bool = True
+
+
+class ChatTemplate:
+    """A chat template and the way in which an engine feeds it.
+
+    Args:
+        renderer: renders the template.
+        source: the template.
+        arguments: ``parsed`` for a llama-server, which adapts a request to the template; ``raw`` for llama-cpp-python, which
+            hands it over as it is.
+        bos_token: text of the token that starts a prompt.
+        eos_token: text of the token that ends a reply.
+        eog_tokens: further texts with which a reply may end.
+    """
+
+    def __init__(
+        self,
+        renderer: Renderer,
+        source: Source,
+        *,
+        arguments: Arguments = "parsed",
+        bos_token: str = "",
+        eos_token: str = "",
+        eog_tokens: Sequence[str] = END_OF_GENERATION,
+    ) -> None:
+        self.renderer = renderer
+        self.source = source
+        self.arguments = arguments
+        self.bos_token = bos_token
+        self.eos_token = eos_token
+        self.eog_tokens = eog_tokens
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """What the template can take, found by trying, as a llama-server does when it loads one."""
+        user = {"role": "user", "content": "a-question"}
+        typed = {"role": "user", "content": [{"type": "text", "text": "a-question"}]}
+        answer = {"role": "assistant", "content": "an-answer", "reasoning_content": "a-thought"}
+        function = {"name": "a_tool", "arguments": {"a-key": "a-value"}}
+        calls = [{"id": "call00001", "type": "function", "function": function}]
+        call = {"role": "assistant", "content": "", "tool_calls": calls}
+        result = {"role": "tool", "content": "a-result", "tool_call_id": "call00001"}
+        properties = {"a-key": {"type": "string", "description": "a-description"}}
+        parameters = {"type": "object", "properties": properties, "required": ["a-key"]}
+        tool = {"type": "function", "function": {"name": "a_tool", "description": "a-tool", "parameters": parameters}}
+        return Capabilities(
+            system_role="a-rule" in self._try([{"role": "system", "content": "a-rule"}, user]),
+            string_content="a-question" in self._try([user]),
+            typed_content="a-question" in self._try([typed]).replace(str(typed["content"]), ""),
+            object_arguments="a-value" in self._try([user, call, result, answer, user], [tool]),
+            reasoning="a-thought" in self._try([user, answer]),
+        )
+
+    def _try(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
+        try:
+            prompt = self.renderer.render_chat(
+                self.source, messages, tools, add_generation_prompt=True, clock=_ANY_TIME, trace=False
+            )
+        except TemplateError:
+            return ""
+        return prompt.text
+
+    def render(self, request: Request, *, clock: datetime, add_generation_prompt: bool = True, trace: bool = True) -> Traced:
+        """The prompt of a request.
+
+        Args:
+            request: what the agent sends.
+            clock: the time of the request.
+            add_generation_prompt: whether the header of the next reply is added.
+            trace: whether the pieces are wanted; without them it takes half the time.
+
+        Raises:
+            TemplateError: where the template does not render, refuses the request, or exceeds a limit.
+            InputError: where the request cannot be given to a template.
+        """
+        able = self.capabilities if self.arguments == "parsed" else None
+        messages, tools = prepare(request, self.arguments, able)
+        thinking = {"enable_thinking": able.reasoning} if able else {}
+        return self.renderer.render_chat(
+            self.source,
+            messages,
+            tools,
+            add_generation_prompt=add_generation_prompt,
+            clock=clock,
+            bos_token=self.bos_token,
+            eos_token=self.eos_token,
+            kwargs={**thinking, **request.template_kwargs},
+            server=self.arguments == "parsed",
+            trace=trace,
+        )
+
+    def reply_text(self, request: Request, reply: Message, prompt_text: str, *, clock: datetime) -> str:
+        """The text of a reply as the model emits it, without the token that ends it: that one is never in the cache.
+
+        Args:
+            request: what the reply answers.
+            reply: the assistant message.
+            prompt_text: the rendered request, with the header of the reply, from ``render`` or from the engine.
+            clock: the time of the request.
+
+        Raises:
+            TemplateError: where the template does not render the conversation with the reply at its end.
+            InputError: where the reply cannot be given to a template.
+        """
+        answered = replace(request, messages=(*request.messages, reply))
+        whole = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
+        if self.bos_token and whole.startswith(self.bos_token) and not prompt_text.startswith(self.bos_token):
+            whole = whole[len(self.bos_token) :]  # a server leaves to the tokenizer what the tokenizer adds
+        return _without_end(whole[_reply_start(prompt_text, whole) :], (self.eos_token, *self.eog_tokens))
+
+
+def prepare(
+    request: Request, arguments: Arguments, able: Capabilities | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The messages and tools of a request as they reach the chat template.
+
+    Args:
+        request: what the agent sends.
+        arguments: ``raw`` as it is (llama-cpp-python), ``parsed`` as a llama-server rebuilds it: a tool keeps only name,
+            description and parameters, a message only the fields that it knows, and string arguments of tool calls become
+            objects.
+        able: what the template can take, for ``parsed``.
+
+    Raises:
+        InputError: where arguments are not JSON.
+    """
+    if arguments == "raw":
+        return [dict(message) for message in request.messages], [dict(tool) for tool in request.tools]
+    able = able or Capabilities()
+    messages = [_message(message, able) for message in request.messages]
+    if not able.system_role and messages and messages[0]["role"] == "system":
+        system = messages.pop(0)
+        if messages:
+            messages[0]["content"] = f"{system['content']}\n{messages[0]['content']}"
+    if able.typed_content and not able.string_content:
+        for message in messages:
+            if isinstance(message["content"], str):
+                message["content"] = [{"type": "text", "text": message["content"]}]
+    elif able.string_content and not able.typed_content:
+        for message in messages:
+            if not isinstance(message["content"], str):
+                texts = [part["text"] for part in message["content"] if part.get("type") == "text"]
+                message["content"] = "\n".join(texts)
+    return messages, [_tool(tool) for tool in request.tools]
+
+
+def _message(message: Message, able: Capabilities) -> dict[str, Any]:
+    role = message["role"]
+    rebuilt: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": message.get("content") or ""}
+    for key in ("reasoning_content", "name", "tool_call_id"):
+        if message.get(key):
+            rebuilt[key] = message[key]
+    if message.get("tool_calls"):
+        rebuilt["tool_calls"] = [_call(call, able) for call in message["tool_calls"]]
+    return rebuilt
+
+
+def _call(call: Mapping[str, Any], able: Capabilities) -> dict[str, Any]:
+    function = call["function"]
+    arguments = function["arguments"]
+    if able.object_arguments:
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments)
+            except ValueError as error:
+                raise InputError(f"the arguments of the call to {function['name']} are not JSON: {error}") from error
+    elif not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    rebuilt = {"type": "function", "function": {"name": function["name"], "arguments": arguments}}
+    if call.get("id"):
+        rebuilt["id"] = call["id"]
+    return rebuilt
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = tool["function"]
+    return {
+        "type": "function",
+        "function": {
+            "name": function["name"],
+            "description": function.get("description", ""),
+            "parameters": function.get("parameters", {}),
+        },
+    }
+
+
+def _reply_start(prompt: str, whole: str) -> int:
+    """Where the reply starts in a conversation that may lack the end of the prompt, such as an empty think block."""
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(prompt, whole, strict=False)))
+    if common == len(prompt):
+        return common
+    # "<think>" in the prompt and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
+    marker = _OPEN_MARKER.search(prompt, 0, common)
+    return marker.start() if marker else common
+
+
+def _without_end(text: str, eog_tokens: Sequence[str]) -> str:
+    stripped = text.rstrip()
+    for token in eog_tokens:
+        if token and stripped.endswith(token):
+            return stripped.removesuffix(token)
+    return text

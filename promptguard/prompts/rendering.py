@@ -1,0 +1,289 @@
+"""Rendering of templates, in a process of its own that can be bounded and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from promptguard.core.errors import TemplateError
+from promptguard.core.source import Place, Source, Span
+from promptguard.prompts.request import Message, Piece, Tool, Traced
+from promptguard.prompts.standins import StandIn
+
+START_SECONDS = 60.0
+"""How long the process may take to start, on a slow and busy machine."""
+
+_START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from promptguard.prompts import _render_worker as w; w.main()"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one render may take.
+
+    Attributes:
+        seconds: wall time.
+        characters: length of the rendered text, in code points.
+        template: length of the template, in code points.
+        variables: length of everything that is handed to the template, in characters of JSON.
+        memory: bytes by which the rendering process may grow, where the platform can limit it.
+    """
+
+    seconds: float = 5.0
+    characters: int = 4 << 20
+    template: int = 1 << 20
+    variables: int = 32 << 20
+    memory: int = 512 << 20
+
+
+@dataclass(frozen=True)
+class SystemPrompt:
+    """A rendered system prompt.
+
+    Attributes:
+        traced: the text, and which part of the template printed what.
+        stand_ins: what the template asked for and the context did not give, in the order of use.
+    """
+
+    traced: Traced
+    stand_ins: tuple[StandIn, ...] = ()
+
+
+class Renderer:
+    """Renders templates that are not trusted.
+
+    The work is done in a child process, which is started on demand, replaced when a template has brought it down, and ends with
+    its parent. Use it as a context manager or call ``close``.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._worker: _Worker | None = None
+
+    def __enter__(self) -> Renderer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the process without waiting for it, so that it is ready when it is needed."""
+        if self._worker is None:
+            try:
+                self._worker = _Worker(self.limits)
+            except OSError as error:
+                raise TemplateError(f"the process that renders templates cannot be started: {error}") from error
+
+    def close(self) -> None:
+        """End the process; a later render starts another one."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+
+    def render_system(self, source: Source, context: Mapping[str, Any], *, clock: datetime, turn: int, seed: int) -> SystemPrompt:
+        """Render a template of a system prompt as plain jinja2 does.
+
+        Args:
+            source: the template; a source of kind ``text`` is taken as it is.
+            context: the variables that the user gives; a value that JSON does not know is given as its text.
+            clock: the time that clocks show.
+            turn: number of the turn, from 1, of which varying stand-ins depend.
+            seed: of which varying stand-ins and the ``random`` filter depend.
+
+        Raises:
+            TemplateError: where the template does not parse or render, or exceeds a limit.
+        """
+        if source.kind == "text":
+            pieces = (Piece(0, len(source.text), Place(source, Span(0, len(source.text)))),) if source.text else ()
+            return SystemPrompt(Traced(source.text, pieces))
+        reply = self._ask(source, context, chat=False, trace=True, clock=clock.isoformat(), turn=turn, seed=seed)
+        return SystemPrompt(_traced(source, reply), tuple(StandIn(*stand_in) for stand_in in reply["stand_ins"]))
+
+    def render_chat(
+        self,
+        source: Source,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] | None,
+        *,
+        add_generation_prompt: bool,
+        clock: datetime,
+        bos_token: str = "",
+        eos_token: str = "",
+        kwargs: Mapping[str, Any] | None = None,
+        server: bool = True,
+        trace: bool = True,
+    ) -> Traced:
+        """Render a chat template as model servers do.
+
+        Args:
+            source: the template.
+            messages: the conversation as the template is to see it, see ``chat.prepare``.
+            tools: the tools as the template is to see them.
+            add_generation_prompt: whether the header of the next reply is added.
+            clock: the time that ``strftime_now`` and the date variables show.
+            bos_token: text of the token that starts a prompt.
+            eos_token: text of the token that ends a reply.
+            kwargs: further variables, which go ahead of all others.
+            server: whether the template finds what a llama-server gives it (``date_string``, ``datetime``, ``enable_thinking``,
+                and no ``tools`` where there are none) or what transformers and llama-cpp-python give it (``tools`` always).
+            trace: whether the pieces are wanted; without them it takes half the time.
+
+        Raises:
+            TemplateError: where the template does not parse or render, refuses the request, or exceeds a limit.
+        """
+        variables: dict[str, Any] = {"messages": messages, "bos_token": bos_token, "eos_token": eos_token}
+        if server:
+            variables |= {
+                "date_string": clock.strftime("%d %b %Y"),
+                "datetime": clock.strftime("%b %d %Y"),
+                "enable_thinking": True,
+            }
+            if tools:
+                variables["tools"] = tools
+            if add_generation_prompt:
+                variables["add_generation_prompt"] = True
+        else:
+            variables |= {"tools": tools or None, "add_generation_prompt": add_generation_prompt}
+        variables |= kwargs or {}
+        return _traced(source, self._ask(source, variables, chat=True, trace=trace, clock=clock.isoformat()))
+
+    def _ask(self, source: Source, variables: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        limits = self.limits
+        if len(source.text) > limits.template:
+            raise TemplateError(
+                f"the template is longer than {limits.template:,} characters", where=source.path, hint="is it the right file?"
+            )
+        try:
+            # as a text inside the request: each of the worker's renders reads its own copy
+            given = json.dumps(variables, default=str)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise TemplateError(f"its variables cannot be handed over: {error}", where=source.path) from error
+        if len(given) > limits.variables:
+            raise TemplateError(f"its variables are longer than {limits.variables:,} characters of JSON", where=source.path)
+        request = {**options, "template": source.text, "variables": given, "limit": limits.characters}
+        reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source)
+        if "error" in reply:
+            raise TemplateError(reply["error"], where=_where(source, reply))
+        try:
+            reply["text"].encode()
+        except UnicodeEncodeError as error:
+            what = f"the template prints half of a surrogate pair at character {error.start}, which is no text"
+            raise TemplateError(what, where=source.path) from error
+        return reply
+
+    def _exchange(self, line: bytes, source: Source) -> dict[str, Any]:
+        """Send a request and read the reply; a process that did not answer is given up."""
+        self.start()
+        answered = False
+        try:
+            assert self._worker is not None  # noqa: S101  # start has just seen to it
+            reply = self._worker.ask(line)
+            answered = True
+        except TimeoutError as error:
+            what = f"takes longer than {self.limits.seconds:g} s to render"
+            raise TemplateError(what, where=source.path, hint="look for an endless or huge loop") from error
+        except EOFError as error:
+            what = "the process that renders it died, probably from lack of memory"
+            raise TemplateError(what, where=source.path, hint="look for a huge value") from error
+        finally:
+            if not answered:
+                self.close()
+        return reply
+
+
+class _Worker:
+    """A process that runs ``_render_worker``."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._seconds = limits.seconds
+        self._ready = False
+        # in a group of its own, so that an interrupt from the keyboard does not reach it
+        group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows only
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, json.dumps(_module_path()), str(limits.memory), str(limits.seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=not group,
+            creationflags=group,
+        )
+
+    def ask(self, line: bytes) -> dict[str, Any]:
+        """Send one line and read the reply.
+
+        Raises:
+            TimeoutError: when the reply did not come in time.
+            EOFError: when the process ended.
+        """
+        if not self._ready:
+            self._talk(b"", START_SECONDS)  # the template is not to blame for the time that the process takes to start
+            self._ready = True
+        return self._talk(line, self._seconds)
+
+    def _talk(self, line: bytes, seconds: float) -> dict[str, Any]:
+        process = self._process
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            assert process.stdin is not None  # noqa: S101  # both are pipes
+            assert process.stdout is not None  # noqa: S101
+            process.stdin.write(line)
+            process.stdin.flush()
+            reply: dict[str, Any] = json.loads(process.stdout.readline())
+        except (OSError, ValueError) as error:
+            raise (TimeoutError if late.is_set() else EOFError) from error
+        finally:
+            timer.cancel()
+        if late.is_set():  # the reply came together with the end
+            raise TimeoutError
+        return reply
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what was not yet written has nobody to go to
+                assert pipe is not None  # noqa: S101
+                pipe.close()
+
+
+def _module_path() -> list[str]:
+    """Where this interpreter finds its modules, without the current directory, and with this package in any case."""
+    path = [entry for entry in sys.path if entry and os.path.isabs(entry)]  # noqa: PTH117
+    root = str(Path(__file__).resolve().parents[2])
+    return path if root in path else [*path, root]
+
+
+def _where(source: Source, reply: Mapping[str, Any]) -> str:
+    if "offset" in reply:
+        line, column = source.line_column(reply["offset"])
+        return f"{source.path}:{line}:{column}"
+    return f"{source.path}:{reply['line']}" if "line" in reply else source.path
+
+
+def _traced(source: Source, reply: Mapping[str, Any]) -> Traced:
+    pieces = []
+    position = 0
+    for length, index in reply["pieces"]:
+        if index >= 0:
+            start, end, code = reply["parts"][index]
+            expression = source.text[code[0] : code[1]] if code else None
+            pieces.append(Piece(position, position + length, Place(source, Span(start, end)), expression))
+        position += length
+    return Traced(reply["text"], tuple(pieces))

@@ -1,0 +1,182 @@
+"""From settings to a result: choose, start and end the engine around a replay."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Any
+
+from promptguard.core.errors import ConfigError
+from promptguard.engines.base import Engine
+from promptguard.models.default import default_model
+from promptguard.prompts.rendering import Renderer
+from promptguard.replay.gate import MIN_HIT_RATE, Gate
+from promptguard.replay.inject import parse_injection
+from promptguard.replay.inputs import load_inputs
+from promptguard.replay.result import Result
+from promptguard.replay.run import ContextError, Options, Replay
+
+ProgressBar = Callable[[int, str], AbstractContextManager[Callable[[str], None]]]
+START_TIMEOUT = 120.0
+ANSWER_TIMEOUT = 600.0
+
+
+def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress: ProgressBar) -> Result:
+    """Run a replay as the command line asks for it.
+
+    Args:
+        settings: the flags of ``promptguard replay``, with underscores; ``None`` or absent means the default.
+        inject: a defect to plant.
+        progress: shows how far it is.
+
+    Raises:
+        PromptguardError: nothing could be measured.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    _check_choice(given)
+    options = Options(
+        gate=Gate(
+            min_hit_rate=given.get("min_hit_rate", MIN_HIT_RATE),
+            prompt_loss=given.get("prompt_loss_tolerance", 0),
+            engine_loss=given.get("engine_loss_tolerance", 0),
+        ),
+        live=given.get("live", False),
+        max_turns=given.get("max_turns", Options.max_turns),
+        max_tokens=given.get("max_tokens", Options.max_tokens),
+        compare_uncached=given.get("compare_uncached", False),
+        seed=given.get("seed", 0),
+        inject=parse_injection(inject) if inject is not None else None,
+    )
+    with ExitStack() as stack:
+        renderer = stack.enter_context(Renderer())
+        renderer.start()
+        files = {name: given.get(name) for name in ("task", "system", "context", "tools", "chat_template")}
+        inputs = load_inputs(**files)
+        starter = _Starter(given, stack)
+        replay = Replay(inputs, renderer, options)
+        starter.begin(replay, inputs.chat_template.text if inputs.chat_template else None)
+        bar = stack.enter_context(progress(replay.steps + 1, "replay"))
+        engine = starter.connect()
+        try:
+            return replay.run(engine, bar)
+        except ContextError as error:
+            if not starter.can_grow:
+                raise
+            engine.close()
+            return replay.run(starter.again(error.needed), bar)
+
+
+def _check_choice(given: Mapping[str, Any]) -> None:
+    if "server" in given:
+        for name in ("model", "model_from", "engine", "ctx_size", "swa_full"):
+            if name in given:
+                raise ConfigError(
+                    f"--{name.replace('_', '-')} says how to start an engine, and --server uses one that runs already",
+                    hint="give one of the two",
+                )
+    elif "slot" in given:
+        raise ConfigError("--slot goes with --server", hint="an engine that promptguard starts has one slot")
+    if "model" in given and "model_from" in given:
+        raise ConfigError("--model and --model-from exclude each other", hint="give one of the two")
+    if given.get("live") and given.get("engine") == "llama-cpp-python":
+        raise ConfigError("--live needs a llama-server, which can parse tool calls", hint="leave out --engine")
+    if not given.get("live"):
+        for name in ("max_turns", "max_tokens"):
+            if name in given and "live" not in given:
+                raise ConfigError(f"--{name.replace('_', '-')} goes with --live")
+
+
+class _Starter:
+    """Start the engine that the settings name, again with a larger context if need be."""
+
+    def __init__(self, given: Mapping[str, Any], stack: ExitStack) -> None:
+        self._given = given
+        self._stack = stack
+        self._engine: Any = None
+        self._template: str | None = None
+        self._model: Path | None = None
+        self.can_grow = "server" not in given and "ctx_size" not in given
+
+    def begin(self, replay: Replay, chat_template: str | None) -> None:
+        """Start the engine without waiting for it."""
+        self._template = chat_template
+        if "server" in self._given:
+            return
+        self._model = self._choose_model()
+        # A token is rarely shorter than three characters; where it is, the engine is started once more.
+        live = self._given.get("max_turns", Options.max_turns) * self._given.get("max_tokens", Options.max_tokens)
+        estimate = replay.characters // 3 + 1024 + (live if self._given.get("live") else 0)
+        self._start(self._given.get("ctx_size") or _round_up(estimate))
+
+    def connect(self) -> Engine:
+        """The engine, ready."""
+        if "server" in self._given:
+            return self._connect_to_server()
+        engine: Engine = self._engine.connect()
+        return engine
+
+    def again(self, context: int) -> Engine:
+        self._start(_round_up(context))
+        return self.connect()
+
+    def _choose_model(self) -> Path:
+        if "model" in self._given:
+            path = Path(self._given["model"])
+            _check_gguf(path)
+            return path
+        if "model_from" in self._given:
+            from promptguard.models.make import make_tiny
+
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
+            target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"
+            make_tiny(Path(self._given["model_from"]), target)
+            return target
+        return default_model()
+
+    def _start(self, context: int) -> None:
+        assert self._model is not None
+        timeout = self._given.get("timeout", START_TIMEOUT)
+        if self._given.get("engine") == "llama-cpp-python":
+            from promptguard.engines.llama_cpp_python import LlamaCppPython
+
+            self._engine = LlamaCppPython(
+                self._model, context=context, swa_full=self._given.get("swa_full", True), timeout=timeout
+            )
+        else:
+            from promptguard.engines.embedded import EmbeddedServer
+
+            self._engine = EmbeddedServer(
+                self._model,
+                context=context,
+                chat_template=self._template,
+                swa_full=self._given.get("swa_full", False),
+                timeout=timeout,
+            )
+        self._stack.callback(self._engine.close)
+
+    def _connect_to_server(self) -> Engine:
+        try:
+            from promptguard.engines.http import JSONClient, api_key_from_environment, check_url
+        except ModuleNotFoundError as error:
+            raise ConfigError(f"--server needs the package {error.name}", hint="pip install 'promptguard-ci[replay]'") from None
+        from promptguard.engines.llama_server import LlamaServer
+
+        timeout = self._given.get("timeout", ANSWER_TIMEOUT)
+        client = JSONClient(
+            check_url(self._given["server"]), api_key=api_key_from_environment(), timeout=timeout, loading=min(timeout, 300.0)
+        )
+        self._stack.callback(client.close)
+        return LlamaServer(client, slot=self._given.get("slot"))
+
+
+def _check_gguf(path: Path) -> None:
+    """Read the header, so that a file that is no model gets a better message than an engine's log."""
+    from promptguard.parse.gguf import read_header
+
+    read_header(path).require_weights()
+
+
+def _round_up(tokens: int) -> int:
+    return max(4096, -(-tokens // 1024) * 1024)

@@ -1,0 +1,77 @@
+"""The gate: three checks on what was measured, each reported by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from promptguard.core.errors import EngineError
+from promptguard.core.numbers import percent
+from promptguard.replay.result import Check, Result, Turn
+
+# Agent loops whose cache works read a median of 84 % of their prompt tokens from it; below about 80 % something is breaking it
+# (Anthropic, "Optimizing for cost and intelligence", section "What good looks like").
+MIN_HIT_RATE = 0.80
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a run must reach.
+
+    Attributes:
+        min_hit_rate: least hit rate, 0 to 1.
+        prompt_loss: tokens of prompt loss that any one turn may have.
+        engine_loss: tokens of engine loss that any one turn may have.
+    """
+
+    min_hit_rate: float = MIN_HIT_RATE
+    prompt_loss: int = 0
+    engine_loss: int = 0
+
+
+def judge(result: Result, gate: Gate) -> tuple[Check, ...]:
+    """The three checks of the gate.
+
+    Raises:
+        EngineError: fewer than two turns were measured, which proves nothing.
+    """
+    if len(result.turns) < 2:
+        raise EngineError(
+            f"only {len(result.turns)} turn was measured, and a prefix shows its worth from the second on"
+            if result.turns
+            else "no turn was measured",
+            hint="use a task with at least two requests",
+        )
+    return (
+        _hit_rate(result, gate),
+        _loss("prompt-loss", result.turns, [turn.prompt_loss for turn in result.turns], gate.prompt_loss),
+        _loss("engine-loss", result.turns, [turn.engine_loss for turn in result.turns], gate.engine_loss),
+    )
+
+
+def _hit_rate(result: Result, gate: Gate) -> Check:
+    rate, least = result.hit_rate, gate.min_hit_rate
+    if rate >= least:
+        message = f"{percent(rate)} of the prompt tokens came from the cache, at least {percent(least)} are asked for"
+    elif result.ceiling < least:
+        message = (
+            f"no prompt could pass this task: even an append-only run reaches only {percent(result.ceiling)}, and "
+            f"{percent(least)} are asked for; use a longer task or lower --min-hit-rate"
+        )
+    else:
+        message = f"only {percent(rate)} of the prompt tokens came from the cache, {percent(least)} are asked for"
+    return Check("hit-rate", rate >= least, rate, least, message)
+
+
+def _loss(name: str, turns: Sequence[Turn], losses: Sequence[int], limit: int) -> Check:
+    worst = max(losses)
+    over = [turn.number for turn, loss in zip(turns, losses, strict=True) if loss > limit]
+    culprit = "the prompt changed and threw away" if name == "prompt-loss" else "the engine did not reuse"
+    if over:
+        where = f"turn {over[0]}" if len(over) == 1 else f"{len(over)} turns"
+        message = f"{culprit} {worst:,} reusable tokens at worst, on {where}"
+    elif worst:
+        message = f"{culprit} {worst:,} reusable tokens at worst, within the tolerance of {limit:,}"
+    else:
+        message = "no reusable token was lost " + ("to the prompt" if name == "prompt-loss" else "to the engine")
+    return Check("prompt-loss" if name == "prompt-loss" else "engine-loss", not over, worst, limit, message)

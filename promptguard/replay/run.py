@@ -1,0 +1,324 @@
+"""Replay the task on an engine, turn by turn."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from promptguard.core.errors import EngineError, InputError, PromptguardError
+from promptguard.engines.base import Completion, Engine
+from promptguard.engines.timed import TimedEngine
+from promptguard.prompts.divergence import Divergence, common_prefix, first_divergence
+from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.request import Prompt, Traced, chat_template_source
+from promptguard.replay.build import Builder
+from promptguard.replay.gate import Gate, judge
+from promptguard.replay.inject import Injection
+from promptguard.replay.inputs import Inputs
+from promptguard.replay.live import LiveConversation
+from promptguard.replay.result import Result, Subject, Turn
+from promptguard.replay.script import Script
+from promptguard.replay.texts import Texts
+
+Progress = Callable[[str], None]
+# Any other first message will do: what both prompts share is the resident prefix.
+OTHER_MESSAGE = "0 \N{EM DASH} another question altogether"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a replay runs.
+
+    Attributes:
+        gate: what the run must reach.
+        live: let the model answer instead of replaying the scripted replies.
+        max_turns: most requests of a live run.
+        max_tokens: most tokens of one live reply.
+        compare_uncached: run the task again with the cache off.
+        seed: seed of the values that differ between turns.
+        inject: a defect to plant.
+    """
+
+    gate: Gate = field(default_factory=Gate)
+    live: bool = False
+    max_turns: int = 32
+    max_tokens: int = 256
+    compare_uncached: bool = False
+    seed: int = 0
+    inject: Injection | None = None
+
+
+class Replay:
+    """One replay: requests first, then the engine.
+
+    The requests of a scripted run are built before the engine is needed, so that it can start meanwhile.
+
+    Args:
+        inputs: the user's files.
+        renderer: renders the templates; it stays open.
+        options: how to run.
+    """
+
+    def __init__(self, inputs: Inputs, renderer: Renderer, options: Options | None = None) -> None:
+        self.inputs = inputs
+        self.options = options or Options()
+        self._renderer = renderer
+        tools, _ = self._first_tools()
+        self.script = Script(inputs.task, tools)
+        self._builder = self._make_builder()
+        messages = [turn.messages for turn in self.script.turns]
+        self.requests = [self._builder.request(0, messages[0])]
+        if not self.options.live:
+            self.requests += [self._builder.request(number, each) for number, each in enumerate(messages, 1)]
+
+    def _first_tools(self) -> tuple[Any, Traced]:
+        return Builder(self.inputs, self._renderer, turns=1, seed=self.options.seed).tools(0)
+
+    def _make_builder(self) -> Builder:
+        return Builder(
+            self.inputs, self._renderer, turns=len(self.script.turns), seed=self.options.seed, inject=self.options.inject
+        )
+
+    @property
+    def steps(self) -> int:
+        """Number of engine requests that ``run`` will report to its progress callback, an estimate for a live run."""
+        turns = len(self.script.turns)
+        return turns * (2 if self.options.compare_uncached else 1)
+
+    @property
+    def characters(self) -> int:
+        """Code points of the longest conversation, to size a context by before anything can be tokenized."""
+        longest = 0
+        for request in self.requests:
+            size = len(str(request.messages)) + len(str(request.tools))
+            longest = max(longest, size)
+        last = self.script.turns[-1]
+        return longest + len(str(last.reply)) + (len(str(last.messages)) if self.options.live else 0)
+
+    def run(self, engine: Engine, progress: Progress = lambda _: None) -> Result:
+        """Measure every turn.
+
+        An engine that dies in mid-run gives a result with ``error`` set and the turns measured so far.
+
+        Raises:
+            PromptguardError: nothing could be measured.
+        """
+        begin = time.perf_counter()
+        timed = TimedEngine(engine)
+        turns: list[Turn] = []
+        run = _Run(self, timed, turns, progress)
+        error: str | None = None
+        try:
+            run.measure()
+        except PromptguardError as problem:
+            if not turns:
+                raise
+            error = str(problem)
+        result = Result(
+            subject=run.subject(),
+            turns=tuple(turns),
+            warm_up_tokens=run.warm_up_tokens,
+            checks=(),
+            stand_ins=self._builder.stand_ins,
+            notes=run.notes(),
+            seconds_total=time.perf_counter() - begin,
+            seconds_engine=timed.seconds,
+            error=error,
+        )
+        return result if error else replace(result, checks=judge(result, self.options.gate))
+
+
+class _Run:
+    """The state of one run on one engine."""
+
+    def __init__(self, replay: Replay, engine: TimedEngine, turns: list[Turn], progress: Progress) -> None:
+        self._replay = replay
+        self._options = replay.options
+        self._builder = replay._builder
+        self._engine = engine
+        self._turns = turns
+        self._progress = progress
+        info = engine.info
+        own = replay.inputs.chat_template
+        self._template = own or chat_template_source(info.chat_template, f"<chat template of {info.model}>")
+        foreign = own is not None and own.text != info.chat_template
+        if not self._template.text.strip():
+            raise InputError("has no chat template", where=info.model, hint="give one with --chat-template")
+        self._texts = Texts(engine, replay._renderer, self._template, own=foreign)
+        if foreign and info.url is not None:
+            self._texts.notes.append("the chat template of --chat-template is measured; the server itself holds another one")
+        self.warm_up_tokens = 0
+
+    # -- the run
+
+    def measure(self) -> None:
+        if self._options.live:
+            self._live()
+        else:
+            self._scripted()
+
+    def _scripted(self) -> None:
+        script, requests = self._replay.script, self._replay.requests
+        clocks = [self._builder.clock(number) for number in range(len(requests))]
+        first = script.turns[0].messages
+        other = self._builder.request(0, [*first[:-1], {**first[-1], "content": OTHER_MESSAGE}])
+        rendered = self._texts.render_all([*requests, other], [*clocks, clocks[0]])
+        prompts = [self._texts.prompt(request, text) for request, text in zip(requests, rendered, strict=False)]
+        held = self._resident(prompts[0], self._texts.prompt(other, rendered[-1]))
+        filled = [
+            self._texts.with_reply(prompt, turn.reply, clock)
+            for prompt, turn, clock in zip(prompts[1:], script.turns, clocks[1:], strict=True)
+        ]
+        self._check_context(max(len(prompt.tokens) for prompt in filled))
+        self._warm_up(held)
+        for turn, prompt, whole in zip(script.turns, prompts[1:], filled, strict=True):
+            self._progress(turn.label)
+            completion = self._engine.complete(prompt.tokens)
+            self._engine.place(whole.tokens)
+            self._record(turn.label, held, prompt, completion)
+            held = whole
+        if self._options.compare_uncached:
+            for index, prompt in enumerate(prompts[1:]):
+                self._progress("without the cache")
+                seconds = self._engine.complete(prompt.tokens, cache=False).seconds
+                self._turns[index] = replace(self._turns[index], seconds_uncached=seconds)
+
+    def _live(self) -> None:
+        conversation = LiveConversation(self._replay.script)
+        first = self._replay.requests[0]
+        clock = self._builder.clock(0)
+        other = self._builder.request(0, [{"role": "user", "content": OTHER_MESSAGE}])
+        held = self._resident(*(self._texts.prompt(each, self._texts.render_live(each, clock)) for each in (first, other)))
+        self._warm_up(held)
+        sent: list[Prompt] = []
+        for number in range(1, self._options.max_turns + 1):
+            if conversation.done:
+                break
+            label = conversation.label
+            self._progress(label)
+            request = self._builder.request(number, conversation.messages)
+            prompt = self._texts.prompt(request, self._texts.render_live(request, self._builder.clock(number)))
+            self._check_context(len(prompt.tokens) + self._options.max_tokens)
+            answer = self._engine.chat(request, max_tokens=self._options.max_tokens)
+            counted = answer.completion.cached + answer.completion.prefilled
+            if counted != len(prompt.tokens):
+                raise EngineError(
+                    f"the engine counts {counted} prompt tokens where its own rendering has {len(prompt.tokens)}",
+                    hint="without --live the prompts are sent as tokens, which avoids this",
+                )
+            self._record(label, held, prompt, answer.completion)
+            sent.append(prompt)
+            held = replace(
+                prompt,
+                tokens=[*prompt.tokens, *answer.tokens],
+                reply=answer.message,
+                reply_start_token=len(prompt.tokens),
+                reply_start=len(prompt.text),
+            )
+            conversation.answered(answer.message)
+        if not conversation.done:
+            self._texts.notes.append(
+                f"the model had not finished the task after {self._options.max_turns} requests (--max-turns)"
+            )
+        if self._options.compare_uncached:
+            for index, prompt in enumerate(sent):
+                self._progress("without the cache")
+                seconds = self._engine.complete(prompt.tokens, cache=False).seconds
+                self._turns[index] = replace(self._turns[index], seconds_uncached=seconds)
+
+    def _resident(self, first: Prompt, other: Prompt) -> Prompt:
+        """The resident prefix: what two prompts share that differ in the user's first message alone."""
+        length = common_prefix(first.tokens, other.tokens)
+        length = min(length, len(first.tokens) - 1)
+        located = self._texts.with_starts(first)
+        end = located.starts[length] if located.starts is not None else len(first.text)
+        return replace(
+            located,
+            text=first.text[:end],
+            tokens=first.tokens[:length],
+            starts=located.starts[:length] if located.starts is not None else None,
+            reply_start=end,
+            reply_start_token=length,
+        )
+
+    def _warm_up(self, resident: Prompt) -> None:
+        self.warm_up_tokens = len(resident.tokens)
+        if resident.tokens:
+            self._progress("warm-up")
+            self._engine.complete(resident.tokens)
+
+    def _check_context(self, needed: int) -> None:
+        info = self._engine.info
+        if needed + 1 > info.context:
+            raise ContextError(needed + 1, info.context, info.url)
+
+    def _record(self, label: str, held: Prompt, prompt: Prompt, completion: Completion) -> None:
+        length = len(prompt.tokens)
+        ideal = len(held.tokens)
+        reusable = min(common_prefix(held.tokens, prompt.tokens), length - 1)
+        turn = Turn(
+            number=len(self._turns) + 1,
+            label=label,
+            prompt=length,
+            cached=completion.cached,
+            prefilled=completion.prefilled,
+            ideal=ideal,
+            reusable=reusable,
+            seconds=completion.seconds,
+            granularity=self._engine.info.granularity,
+        )
+        if turn.prompt_loss:
+            turn = replace(turn, divergence=self._explain(held, prompt, turn))
+        self._turns.append(turn)
+
+    def _explain(self, held: Prompt, prompt: Prompt, turn: Turn) -> Divergence | None:
+        found = first_divergence(self._texts.with_starts(held), self._texts.with_starts(prompt))
+        return replace(found, tokens_lost=turn.prompt_loss) if found is not None else None
+
+    # -- what it was
+
+    def subject(self) -> Subject:
+        info, inputs = self._engine.info, self._replay.inputs
+        return Subject(
+            engine=info.kind,
+            model=info.model,
+            build=info.build,
+            context=info.context,
+            slots=info.slots,
+            slot=info.slot,
+            url=info.url,
+            chat_template=self._template.path,
+            chat_template_sha256=hashlib.sha256(self._template.text.encode("utf-8", "surrogatepass")).hexdigest(),
+            task=inputs.task.name,
+            system=inputs.system.path,
+            tools=inputs.tools_source.path,
+            rendered_by=self._texts.rendered_by,
+            live=self._options.live,
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        notes = [*self._engine.info.notes, *self._texts.notes]
+        foreign = sum(turn.foreign for turn in self._turns)
+        if foreign:
+            notes.append(
+                f"{foreign:,} cached tokens are not from this run (another run's cache, --cache-ram or --cache-reuse) and are "
+                "not counted"
+            )
+        if self._options.inject is not None:
+            notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")
+        return tuple(notes)
+
+
+class ContextError(EngineError):
+    """A prompt is longer than the context of the engine."""
+
+    def __init__(self, needed: int, context: int, url: str | None) -> None:
+        super().__init__(
+            f"the task needs a context of {needed:,} tokens and the engine has {context:,}",
+            where=url,
+            hint="start the server with a larger -c / --ctx-size (it is divided among the slots)" if url else "raise --ctx-size",
+        )
+        self.needed = needed

@@ -1,0 +1,146 @@
+"""The table of report formats, and reports written to files and streams."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TextIO
+
+from promptguard.core.errors import ConfigError, InputError
+from promptguard.replay.result import Result
+from promptguard.report import json, junit, markdown, text
+from promptguard.report.common import encodable
+
+FORMATS: dict[str, Callable[[Result], str]] = {
+    "text": text.render,
+    "json": json.render,
+    "markdown": markdown.render,
+    "junit": junit.render,
+}
+
+
+def render(result: Result, format: str) -> str:  # noqa: A002
+    """The report in one of ``FORMATS``.
+
+    Raises:
+        ConfigError: there is no such format.
+    """
+    return FORMATS[_known(format, "--output-format")](result)
+
+
+def show(result: Result, format: str, stream: TextIO) -> None:  # noqa: A002
+    """Write the report to a stream: text in colour on a terminal, every format but text always as UTF-8."""
+    if format == "text" and stream.isatty():
+        text.print_to_terminal(result, stream)
+        return
+    report = render(result, format)
+    if format == "text":
+        stream.write(encodable(report, stream.encoding or "utf-8"))
+    elif hasattr(stream, "buffer"):
+        stream.flush()
+        stream.buffer.write(report.encode())
+        stream.buffer.flush()
+    else:
+        stream.write(report)
+
+
+def parse_report_option(option: str) -> tuple[str, Path]:
+    """The format and the file of ``--report FORMAT=FILE``.
+
+    Raises:
+        ConfigError: the format is unknown or the file name is missing.
+    """
+    name, equals, file = option.partition("=")
+    where = f"--report {option}"
+    _known(name, where)
+    if not equals or not file:
+        raise ConfigError("the file name is missing", where=where, hint=f"write it as {name}=FILE")
+    return name, Path(file)
+
+
+def parse_report_options(options: Iterable[str]) -> list[tuple[str, Path]]:
+    """All ``--report`` options; no two may name the same file.
+
+    Raises:
+        ConfigError: an option is wrong, or two would overwrite each other.
+    """
+    reports: dict[Path, tuple[str, Path]] = {}
+    for option in options:
+        name, path = parse_report_option(option)
+        target = Path(os.path.realpath(path))
+        if target in reports:
+            raise ConfigError(f"two reports would be written to {path}", where=f"--report {option}", hint="name another file")
+        reports[target] = (name, path)
+    return list(reports.values())
+
+
+def check_target(path: Path) -> None:
+    """See that a report can be written to ``path``, so that a long run does not end in an error that was there at its start.
+
+    Raises:
+        InputError: its folder does not exist or cannot be written to, or ``path`` is a folder.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError("this is a folder", where=str(path), hint="name a file in it")
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", where=str(path.parent), hint="create it, or name another file for the report")
+    if _replaceable(path) and not os.access(target.parent, os.W_OK | os.X_OK):
+        raise InputError("the folder cannot be written to", where=str(path.parent), hint="name another file for the report")
+
+
+def write_report(path: Path, report: str) -> None:
+    """Write a report so that the file is either the old one or the whole new one.
+
+    A symbolic link stays one: its target is replaced. A new file has the permissions that the umask gives, a replaced one keeps
+    its own. A pipe or a device is written to in place.
+
+    Raises:
+        InputError: it cannot be written; nothing half-written is left.
+    """
+    check_target(path)
+    try:
+        if _replaceable(path):
+            _replace(Path(os.path.realpath(path)), report.encode("utf-8", "replace"))
+        else:
+            path.write_bytes(report.encode("utf-8", "replace"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"the report cannot be written: {reason}", where=str(path), hint="name another file for it") from error
+
+
+def _replaceable(path: Path) -> bool:
+    """Whether ``path`` is a regular file or nothing yet; ``/dev/stdout`` is neither, whatever it leads to."""
+    if str(path).startswith(("/dev/std", "/dev/fd/", "/proc/")):
+        return False
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True
+
+
+def _replace(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "xb") as file:  # noqa: PTH123
+            file.write(data)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _known(name: str, where: str) -> str:
+    if name in FORMATS:
+        return name
+    close = difflib.get_close_matches(name, FORMATS, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"the formats are {', '.join(FORMATS)}"
+    raise ConfigError(f"unknown report format {name!r}", where=where, hint=hint)

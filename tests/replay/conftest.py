@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from promptguard.prompts.rendering import Renderer
+
+from promptguard.engines.base import Engine
+from promptguard.engines.embedded import EmbeddedServer
+from promptguard.models.default import default_model
+from promptguard.replay.inject import parse_injection
+from promptguard.replay.inputs import load_inputs
+from promptguard.replay.result import Result
+from promptguard.replay.run import Options, Replay
+
+
+@pytest.fixture(scope="session")
+def renderer() -> Iterator[Renderer]:
+    with Renderer() as renderer:
+        yield renderer
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Engine]:
+    engine = EmbeddedServer(default_model(), context=24576)
+    with engine:
+        yield engine.connect()
+
+
+@pytest.fixture
+def measure(renderer: Renderer) -> Callable[..., Result]:
+    """Replay the default task with some of the user's files, on a given engine."""
+
+    def run(engine: Engine, *, inject: str | None = None, options: Options | None = None, **files: Path) -> Result:
+        chosen = options or Options(inject=parse_injection(inject) if inject else None)
+        return Replay(load_inputs(**files), renderer, chosen).run(engine)
+
+    return run
+
+
+def failed(result: Result) -> list[str]:
+    """The names of the checks that failed."""
+    return [check.name for check in result.checks if not check.passed]
+
+
+def causes(result: Result) -> dict[int, str]:
+    """For each turn with a divergence: the code of its cause."""
+    return {turn.number: turn.divergence.cause.code for turn in result.turns if turn.divergence}
