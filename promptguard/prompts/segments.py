@@ -137,7 +137,11 @@ def segments(prompt: Prompt) -> list[Segment]:
     if prompt.reply is not None:
         found += _find_items(finder, [item for item in items if item.message == len(messages) - 1], head_end, len(text))
         items = [item for item in items if item.message < len(messages) - 1]
-    found += _find_items(finder, items, low, head_end)
+    behind = _find_items(finder, items, low, head_end)
+    if low and len(behind) < len(items):
+        # A template may print the system prompt with the latest user message, behind all others.
+        behind = max(behind, _find_items(finder, items, 0, head_end), key=len)
+    found += behind
     found.sort(key=lambda match: (match.start, match.end))
     return list(_cover(prompt, found))
 

@@ -138,8 +138,10 @@ def test_an_earlier_message_that_changed(old: Message, new: Message, code: str, 
         (
             message("assistant", tool_calls=[call("f", '{"b":1,"a":2}')]),
             message("assistant", tool_calls=[call("f", '{"a": 2, "b": 1}')]),
-            'the arguments of the call of "f" in the reply were serialized again as'
-            ' "{"a": 2, "b": 1}" instead of "{"b":1,"a":2}"',
+            (
+                'the arguments of the call of "f" in the reply were serialized again as'
+                ' "{"a": 2, "b": 1}" instead of "{"b":1,"a":2}"'
+            ),
         ),
         (
             message("assistant", "It is sunny."),
@@ -225,7 +227,7 @@ def test_a_generation_prompt_that_the_history_does_not_have() -> None:
         "the chat template asks for a reply with other text than it prints in front of the same reply in the history"
     )
     found = turns([USER], REPLY, [USER, REPLY, NEXT], Style(generation="<think>\n\n</think>\n\n"))
-    assert found.explanation == "the chat template prints its empty reasoning block (<think …) for the latest turn only"
+    assert found.explanation == ("the chat template prints <think> for the latest turn only, and leaves it out of the history")
 
 
 def test_a_reply_that_ends_otherwise_in_the_history() -> None:

@@ -102,6 +102,13 @@ def test_repeated_texts_are_found_in_their_order() -> None:
     assert [row[2] for row in own(segments(made), made.text)] == [0, 1, 2, 3, 4, 5]
 
 
+def test_a_system_prompt_behind_the_messages_does_not_hide_them() -> None:
+    request = ask(USER, REPLY, message("user", "And what about tomorrow?"), system=SYSTEM)
+    text = f"[INST]{USER['content']}[/INST]{REPLY['content']}[INST]{SYSTEM} And what about tomorrow?[/INST]"
+    found = own(segments(Prompt(request, text, [], [])), text)
+    assert [row[1:3] for row in found] == [("content", 1), ("content", 2), ("system", 0), ("content", 3)]
+
+
 def test_a_text_that_was_left_out_does_not_take_the_place_of_a_later_one() -> None:
     again = message("user", "Please go on with the next step.")
     filler = [message("user", f"Message number {number}: " + "lorem ipsum " * 200) for number in range(3)]
