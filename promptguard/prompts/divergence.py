@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from promptguard.core.source import Place
 from promptguard.prompts import causes
@@ -82,7 +82,7 @@ def first_divergence(before: Prompt, after: Prompt) -> Divergence | None:
     return Divergence(
         token=token,
         char=char,
-        block=_block(new_cut, char),
+        block=blame.block or _block(new_cut, char),
         before=excerpt(before.text, char),
         after=excerpt(after.text, char),
         cause=blame.cause,
@@ -121,17 +121,17 @@ def _blame(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
     """The requests first, then the chat template; each only where the first difference of the texts lies in its part."""
     old, new = segment_at(old_cut, char), segment_at(new_cut, char)
     here = [segment for segment in (old, new) if segment is not None]
-    if any(segment.tool is not None for segment in here) or not _any(old_cut, new_cut, "tool"):
+    if any(segment.tool is not None or segment.what == "tool" for segment in here) or not _any(old_cut, new_cut, "tool"):
         blame = blame_tools(before.request, after.request)
         if blame is not None:
-            return blame
+            return replace(blame, block="tools")
     old_system, new_system = _system(before), _system(after)
     if old_system.text != new_system.text and (
         any(segment.what == "system" for segment in here)
         or (any(segment.block == "system" for segment in here) and not (old_system.text and new_system.text))
         or not _any(old_cut, new_cut, "system")
     ):
-        return _blame_system(old_system, new_system)
+        return replace(_blame_system(old_system, new_system), block="system")
     if not all(segment.what in ("system", "tool") for segment in here) or char == len(after.text):
         blame = blame_history(before, after, old.message if old is not None and old.what != "system" else None, char)
         if blame is not None:

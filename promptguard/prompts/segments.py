@@ -19,6 +19,7 @@ What = Literal["template", "system", "tool", "content", "reasoning", "call-name"
 _ANCHOR = 24  # texts of at least this many code points are looked for first: they are hardly found in a wrong place
 _SHORT = 16  # shorter texts must stand alone, not inside a word
 _MAX_TRIES = 1000
+_MAX_MISSES = 200  # times the length of the prompt that is searched in vain, so that the work stays linear
 _NEAR = 400  # a tool's name stands at most this far in front of its description
 
 
@@ -136,7 +137,11 @@ def segments(prompt: Prompt) -> list[Segment]:
     if prompt.reply is not None:
         found += _find_items(finder, [item for item in items if item.message == len(messages) - 1], head_end, len(text))
         items = [item for item in items if item.message < len(messages) - 1]
-    found += _find_items(finder, items, low, head_end)
+    behind = _find_items(finder, items, low, head_end)
+    if low and len(behind) < len(items):
+        # A template may print the system prompt with the latest user message, behind all others.
+        behind = max(behind, _find_items(finder, items, 0, head_end), key=len)
+    found += behind
     found.sort(key=lambda match: (match.start, match.end))
     return list(_cover(prompt, found))
 
@@ -231,6 +236,7 @@ class _Finder:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._budget = _MAX_MISSES * len(text)
         self._starts: list[int] = []
         self._ends: list[int] = []
 
@@ -248,11 +254,12 @@ class _Finder:
 
     def find(self, needle: str, low: int, high: int) -> int | None:
         """Where ``needle`` first stands in ``[low, high)``; a short one must not be a part of a word."""
-        if not needle.strip():
+        if not needle.strip() or self._budget <= 0:
             return None
         for _ in range(_MAX_TRIES):
             at = self.text.find(needle, low, high)
             if at < 0:
+                self._budget -= high - low
                 return None
             taken = self._taken(at, at + len(needle))
             if taken is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from promptguard.core.source import Place, Span
 from promptguard.prompts.causes import Cause
-from promptguard.prompts.request import Piece, Traced
+from promptguard.prompts.request import Block, Piece, Traced
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Blame:
         found: where the differing text came from, ``None`` where that is not known.
         related: further places.
         own_remedy: what to do, where the cause's own remedy does not fit.
+        block: the block to blame, where it need not be the one that stands at the difference (the removed last tool).
     """
 
     cause: Cause
@@ -40,6 +41,7 @@ class Blame:
     found: Origin | None = None
     related: tuple[Place, ...] = ()
     own_remedy: str | None = None
+    block: Block | None = None
 
     @property
     def remedy(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from promptguard.prompts import causes
@@ -9,14 +10,15 @@ from promptguard.prompts.blame.base import Blame, differing_origin, origin
 from promptguard.prompts.names import kind_of_expression
 from promptguard.prompts.request import Prompt
 from promptguard.prompts.segments import Segment, segment_at
-from promptguard.prompts.shapes import match_shape, show, visible
+from promptguard.prompts.shapes import match_shape, show
 
 _PIN_DATE = "use a chat template that prints no date, or pin the date with the template's own variable"
 _NO_ID = "use a chat template that prints no id of its own"
 _KEEP_REASONING = "use a chat template that keeps the reasoning of earlier turns, or switch reasoning off"
 _KEEP_TOOLS = "use a chat template that prints the tools once, in front of the conversation"
 _SAME_ARGUMENTS = "give the chat template the same variables on every turn"
-_THINK_MARKS = ("<think", "</think", "<|channel|>", "[THINK]", "<reasoning", "<|think")
+_THINK_MARK = re.compile(r"</?\|?(?:think|start_thinking|reasoning)[^<>\s]{0,20}>|\[/?think\]", re.IGNORECASE)
+_LONGEST_MARK = 40
 
 
 def blame_template(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]) -> Blame:
@@ -66,7 +68,7 @@ def _variables(before: Prompt, after: Prompt, char: int) -> Blame | None:
 
 
 def _reasoning(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]) -> Blame | None:
-    """Reasoning that was printed as long as its turn was the latest one."""
+    """Reasoning, or the marks around it, that was printed as long as its turn was the latest one."""
     kept = {segment.message for segment in new_cut if segment.what == "reasoning"}
     end = 0
     for segment in old_cut:
@@ -76,11 +78,21 @@ def _reasoning(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segme
             return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=True)
         if segment.what != "template":
             end = segment.end
-    around_old, around_new = before.text[max(0, char - 8) : char + 24], after.text[max(0, char - 8) : char + 24]
-    lost = [mark for mark in _THINK_MARKS if (mark in around_old) != (mark in around_new)]
-    if lost and not kept.symmetric_difference({segment.message for segment in old_cut if segment.what == "reasoning"}):
-        explanation = f"the chat template prints its empty reasoning block ({visible(lost[0])} …) for the latest turn only"
-        return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=lost[0] in around_old)
+    in_old, in_new = _mark_at(before.text, char), _mark_at(after.text, char)
+    if in_old is not None and in_new != in_old:
+        explanation = f"the chat template prints {in_old} for the latest turn only, and leaves it out of the history"
+        return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=True)
+    if in_new is not None and in_new != in_old:
+        explanation = f"the chat template prints {in_new} in the history, and not where it asked for the reply"
+        return _blame(before, after, char, explanation, remedy=_KEEP_REASONING)
+    return None
+
+
+def _mark_at(text: str, char: int) -> str | None:
+    """The reasoning mark that a difference lies in, or right in front of."""
+    for match in _THINK_MARK.finditer(text, max(0, char - _LONGEST_MARK), char + _LONGEST_MARK):
+        if match.start() <= char + 2 and match.end() > char:
+            return match.group()
     return None
 
 
@@ -89,16 +101,15 @@ def _tools_moved(
 ) -> Blame | None:
     """The same tools at another place of the prompt."""
     old, new = segment_at(old_cut, char), segment_at(new_cut, char)
-    old_tools, new_tools = old is not None and old.tool is not None, new is not None and new.tool is not None
+    old_tools, new_tools = (found is not None and (found.tool is not None or found.what == "tool") for found in (old, new))
     if old_tools == new_tools:
         return None
-    behind = [segment.message for segment in new_cut if segment.block == "tools"]
     latest = max((at for at, message in enumerate(after.request.messages) if message.get("role") == "user"), default=None)
-    last_tool = max((segment.end for segment in new_cut if segment.what == "tool"), default=None)
-    following = segment_at(new_cut, last_tool) if last_tool is not None else None
-    if not behind:
+    last_tool = max((segment.end for segment in new_cut if segment.what == "tool"), default=0)
+    following = next((segment.message for segment in new_cut if segment.start >= last_tool and segment.what == "content"), None)
+    if not last_tool:
         explanation = "the chat template no longer prints the tools"
-    elif following is not None and following.message is not None and following.message == latest:
+    elif following is not None and following == latest:
         explanation = "the chat template prints the tools only with the latest user message, so they move with every new one"
     else:
         explanation = "the chat template prints the tools at another place than before"
