@@ -25,12 +25,13 @@ def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"{what} cannot be read ({reason})", where=where) from None
-    with os.fdopen(descriptor, "rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
         if stat.S_ISDIR(mode):
             raise InputError(f"{what} is a folder", where=where, hint="name a file")
-        if not stat.S_ISREG(mode):
-            raise InputError(f"{what} is not a regular file", where=where)
+        raise InputError(f"{what} is not a regular file", where=where)
+    with os.fdopen(descriptor, "rb") as file:
         try:
             data = file.read(limit + 1)
         except OSError as error:

@@ -122,6 +122,13 @@ def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     else:
         layers, window = LAYERS, None
         notes = [_fallback_note(header)]
+    context = header.integer(f"{origin}.context_length") or CONTEXT_LENGTH
+    if context < CONTEXT_LENGTH:
+        notes.append(
+            f"the context of this one is {CONTEXT_LENGTH:,} tokens, so that any task fits; that of the real model is {context:,}"
+        )
+        context = CONTEXT_LENGTH
+    shape["context_length"] = Value.uint32(context)
     general = {key: header.metadata[key] for key in _KEPT_GENERAL if key in header.metadata}
     tokenizer = {key: value for key, value in header.metadata.items() if key.startswith("tokenizer.")}
     size = write_model(target, arch, general | tokenizer, vocabulary, layers=layers, shape=shape)
@@ -131,7 +138,7 @@ def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
         source_architecture=origin,
         layers=layers,
         window=window,
-        context=header.integer(f"{origin}.context_length") or CONTEXT_LENGTH,
+        context=context,
         vocabulary=vocabulary,
         size=size,
         notes=tuple(notes),

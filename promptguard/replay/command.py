@@ -5,12 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from promptguard.core.errors import ConfigError
+from promptguard.core.errors import ConfigError, EngineError, InputError
 from promptguard.engines.base import Engine
 from promptguard.models.default import default_model
+from promptguard.parse.gguf import chat_template as chat_template_of
+from promptguard.parse.gguf import read_header
 from promptguard.prompts.rendering import Renderer
 from promptguard.replay.gate import MIN_HIT_RATE, Gate
 from promptguard.replay.inject import parse_injection
@@ -60,12 +63,13 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
         bar = stack.enter_context(progress(replay.steps + 1, "replay"))
         engine = starter.connect()
         try:
-            return replay.run(engine, bar)
+            result = replay.run(engine, bar)
         except ContextError as error:
             if not starter.can_grow:
                 raise
             engine.close()
-            return replay.run(starter.again(error.needed), bar)
+            result = replay.run(starter.again(error.needed), bar)
+        return replace(result, notes=starter.notes + result.notes)
 
 
 def _check_choice(given: Mapping[str, Any]) -> None:
@@ -97,6 +101,7 @@ class _Starter:
         self._engine: Any = None
         self._template: str | None = None
         self._model: Path | None = None
+        self.notes: tuple[str, ...] = ()
         self.can_grow = "server" not in given and "ctx_size" not in given
 
     def begin(self, replay: Replay, chat_template: str | None) -> None:
@@ -105,6 +110,8 @@ class _Starter:
         if "server" in self._given:
             return
         self._model = self._choose_model()
+        if chat_template is None and chat_template_of(read_header(self._model)) is None:
+            raise InputError("the model has no chat template", where=str(self._model), hint="give one with --chat-template")
         # A token is rarely shorter than three characters; where it is, the engine is started once more.
         live = self._given.get("max_turns", Options.max_turns) * self._given.get("max_tokens", Options.max_tokens)
         estimate = replay.characters // 3 + 1024 + (live if self._given.get("live") else 0)
@@ -119,19 +126,27 @@ class _Starter:
 
     def again(self, context: int) -> Engine:
         self._start(_round_up(context))
-        return self.connect()
+        engine = self.connect()
+        if engine.info.context < context:
+            raise EngineError(
+                f"the task needs a context of {context:,} tokens and this model has at most {engine.info.context:,}",
+                where=str(self._model),
+                hint="use a shorter --task, or a model with a larger context",
+            )
+        return engine
 
     def _choose_model(self) -> Path:
         if "model" in self._given:
             path = Path(self._given["model"])
-            _check_gguf(path)
+            read_header(path).require_weights()  # its messages are better than an engine's log
             return path
         if "model_from" in self._given:
             from promptguard.models.make import make_tiny
 
             folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
             target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"
-            make_tiny(Path(self._given["model_from"]), target)
+            report = make_tiny(Path(self._given["model_from"]), target)
+            self.notes = tuple(f"the model is a tiny-random twin: {note}" for note in report.notes)
             return target
         return default_model()
 
@@ -169,13 +184,6 @@ class _Starter:
         )
         self._stack.callback(client.close)
         return LlamaServer(client, slot=self._given.get("slot"))
-
-
-def _check_gguf(path: Path) -> None:
-    """Read the header, so that a file that is no model gets a better message than an engine's log."""
-    from promptguard.parse.gguf import read_header
-
-    read_header(path).require_weights()
 
 
 def _round_up(tokens: int) -> int:

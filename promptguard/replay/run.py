@@ -11,6 +11,7 @@ from typing import Any
 from promptguard.core.errors import EngineError, InputError, PromptguardError
 from promptguard.engines.base import Completion, Engine
 from promptguard.engines.timed import TimedEngine
+from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.divergence import Divergence, common_prefix, first_divergence
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Prompt, Traced, chat_template_source
@@ -71,6 +72,8 @@ class Replay:
         self._builder = self._make_builder()
         messages = [turn.messages for turn in self.script.turns]
         self.requests = [self._builder.request(0, messages[0])]
+        if inputs.chat_template is not None:  # a template that we cannot render is not shown to an engine
+            ChatTemplate(renderer, inputs.chat_template).render(self.requests[0], clock=self._builder.clock(0), trace=False)
         if not self.options.live:
             self.requests += [self._builder.request(number, each) for number, each in enumerate(messages, 1)]
 

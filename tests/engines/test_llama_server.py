@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
 
 import pytest
 from fake_server import PROPS, SLOT, FakeLlamaServer
@@ -122,18 +124,19 @@ def test_a_broken_connection_does_not_count_a_turn_twice() -> None:
 
         def hang_up() -> None:
             nonlocal accepted
-            for _ in range(2):
-                connection, _ = listener.accept()
-                accepted += 1
-                connection.recv(65536)
-                connection.close()
+            with contextlib.suppress(OSError):  # the listener is closed in the end
+                while True:
+                    connection, _ = listener.accept()
+                    accepted += 1
+                    connection.recv(65536)
+                    connection.close()
 
-        import threading
-
-        thread = threading.Thread(target=hang_up, daemon=True)
+        thread = threading.Thread(target=hang_up)
         thread.start()
         with pytest.raises(EngineError, match="the connection broke during /completion"):
             client.post("/completion", {"prompt": [1]}, again=False)
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
         assert accepted == 1
         client.close()
 

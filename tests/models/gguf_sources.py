@@ -38,7 +38,7 @@ def write_source(path: Path, architecture: str, *, tokenizer: str = "gpt2", name
     writer.add_head_count_kv(4)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_freq_base(10000.0)
-    writer.add_context_length(keys.pop("context_length", 8192))
+    writer.add_context_length(keys.pop("context_length", 131072))
     if "window" in keys:
         writer.add_sliding_window(keys.pop("window"))
     if "pattern" in keys:

@@ -55,7 +55,7 @@ def run(*arguments: object) -> str:
 def test_command_says_what_it_made(tmp_path: Path) -> None:
     source = write_source(tmp_path / "source.gguf", "gemma2", window=WINDOW)
     assert run("--from", source, "-o", tmp_path / "tiny.gguf") == (
-        f"{tmp_path}/tiny.gguf: gemma2, 2 layers, sliding window of 64 tokens, context of 8192 tokens, "
+        f"{tmp_path}/tiny.gguf: gemma2, 2 layers, sliding window of 64 tokens, context of 131072 tokens, "
         "vocabulary of 261 tokens, 0.1 MB\n"
     )
 

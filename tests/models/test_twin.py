@@ -72,7 +72,7 @@ def test_tokenizer_and_template_are_kept_byte_for_byte(tmp_path: Path, architect
     kept = {key: value for key, value in before.items() if key.startswith("tokenizer.") or key == "general.name"}
     assert kept == {key: after[key] for key in kept}
     assert chat_template(read_header(target)) == TEMPLATE
-    assert (report.vocabulary, report.context, report.size) == (len(BYTE_LEVEL), 8192, target.stat().st_size)
+    assert (report.vocabulary, report.context, report.size) == (len(BYTE_LEVEL), 131072, target.stat().st_size)
 
 
 def test_weights_are_where_the_table_says(tmp_path: Path) -> None:
@@ -112,10 +112,17 @@ def test_array_pattern_has_a_window(tmp_path: Path) -> None:
     assert turns(tmp_path / "twin.gguf")[2] == LOST
 
 
+def test_a_small_context_is_enlarged_and_said(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "source.gguf", "qwen2", context_length=4096)
+    report = make_twin(source, tmp_path / "twin.gguf")
+    assert report.context == read_header(report.path).integer("qwen2.context_length") == 131072
+    assert report.notes == ("the context of this one is 131,072 tokens, so that any task fits; that of the real model is 4,096",)
+
+
 def test_unknown_architecture_falls_back_and_says_so(tmp_path: Path) -> None:
     source = write_source(tmp_path / "source.gguf", "gpt-oss", window=WINDOW)
     report = make_twin(source, tmp_path / "twin.gguf")
-    assert (report.architecture, report.source_architecture, report.window, report.context) == ("llama", "gpt-oss", None, 8192)
+    assert (report.architecture, report.source_architecture, report.window, report.context) == ("llama", "gpt-oss", None, 131072)
     (note,) = report.notes
     assert note.startswith("there is no twin of the architecture gpt-oss: ")
     assert "full attention (llama), its sliding window" in note

@@ -56,7 +56,6 @@ def test_a_tool_may_lack_description_and_parameters() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({}, "t: holds no tools; write [] to run without tools"),
         ({"tools": []}, "t: holds no tools; write [] to run without tools"),
         ([CHAT, CHAT, {"type": "object"}], 't: element 3 has no name; it has type "object", only functions have a schema'),
         ({"openapi": "3.1.0"}, "t: element 1 has no name; give OpenAI, Anthropic, MCP or Gemini tools"),

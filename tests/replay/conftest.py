@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from promptguard.prompts.rendering import Renderer
 
 from promptguard.engines.base import Engine
 from promptguard.engines.embedded import EmbeddedServer
 from promptguard.models.default import default_model
+from promptguard.prompts.rendering import Renderer
 from promptguard.replay.inject import parse_injection
 from promptguard.replay.inputs import load_inputs
 from promptguard.replay.result import Result
@@ -37,13 +37,3 @@ def measure(renderer: Renderer) -> Callable[..., Result]:
         return Replay(load_inputs(**files), renderer, chosen).run(engine)
 
     return run
-
-
-def failed(result: Result) -> list[str]:
-    """The names of the checks that failed."""
-    return [check.name for check in result.checks if not check.passed]
-
-
-def causes(result: Result) -> dict[int, str]:
-    """For each turn with a divergence: the code of its cause."""
-    return {turn.number: turn.divergence.cause.code for turn in result.turns if turn.divergence}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from promptguard.core.resources import resource
+from promptguard.replay.result import Result
 
 TASK = resource("fixtures/tasks/four_tool")
 CHAT_TEMPLATES = resource("fixtures/chat_templates")
@@ -48,3 +49,13 @@ def keep_last_messages(folder: Path, count: int) -> Path:
     path = copy / "task.yaml"
     path.write_text(path.read_text(encoding="utf-8") + f"\nhistory:\n  keep_last: {count}\n", encoding="utf-8")
     return path
+
+
+def failed(result: Result) -> list[str]:
+    """The names of the checks that failed."""
+    return [check.name for check in result.checks if not check.passed]
+
+
+def causes(result: Result) -> dict[int, str]:
+    """For each turn with a divergence: the code of its cause."""
+    return {turn.number: turn.divergence.cause.code for turn in result.turns if turn.divergence}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import defects
 import pytest
-from conftest import causes, failed
+from defects import causes, failed
 
 from promptguard.engines.base import Engine
 from promptguard.replay.result import Result, Turn
