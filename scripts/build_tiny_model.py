@@ -30,8 +30,8 @@ MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # token types of GGUF
 
-# How llama.cpp splits a text ahead of the merges with tokenizer.ggml.pre = qwen2. Python's re has no \p{L} and \p{N}: numbers are the
-# digits and those of Latin-1, letters the other word characters, which is the same for every character of the corpus.
+# How llama.cpp splits a text ahead of the merges with tokenizer.ggml.pre = qwen2. Python's re has no \p{L} and \p{N}: numbers are
+# the digits and those of Latin-1, letters the other word characters, which is the same for every character of the corpus.
 NUMBER = r"\d\u00b2\u00b3\u00b9\u00bc-\u00be"
 LETTER = rf"[^\W_{NUMBER}]"
 SPLIT = re.compile(

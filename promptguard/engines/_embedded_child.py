@@ -54,6 +54,8 @@ def _parameters(settings: dict[str, Any]) -> Any:
     params.api_keys = [settings["api_key"]]
     params.swa_full = settings["swa_full"]
     params.verbosity = 2
+    if settings["threads"] is not None:
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     if settings["chat_template"] is not None:
         params.chat_template = settings["chat_template"]
     return xllamacpp.Server(params)

@@ -27,6 +27,8 @@ class Session:
             n_ctx=settings["context"],
             swa_full=settings["swa_full"],
             n_gpu_layers=-1,
+            n_threads=settings["threads"],
+            n_threads_batch=settings["threads"],
             verbose=False,
         )
         evaluate = self._llm.eval

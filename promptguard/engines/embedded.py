@@ -16,7 +16,7 @@ from pathlib import Path
 from promptguard.core.errors import EngineError
 from promptguard.engines.base import Completion, LiveReply
 from promptguard.engines.llama_server import LlamaServer
-from promptguard.engines.process import ChildProcess
+from promptguard.engines.process import ChildProcess, threads_for
 from promptguard.prompts.request import Request
 
 KIND = "llama-server (embedded)"
@@ -52,6 +52,7 @@ class EmbeddedServer(LlamaServer):
                 "context": context,
                 "chat_template": chat_template,
                 "swa_full": swa_full,
+                "threads": threads_for(model),
                 "api_key": self._key,
             }
         )

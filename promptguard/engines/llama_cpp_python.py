@@ -14,7 +14,7 @@ from typing import Any
 
 from promptguard.core.errors import EngineError
 from promptguard.engines.base import Completion, EngineInfo, LiveReply
-from promptguard.engines.process import ChildProcess
+from promptguard.engines.process import ChildProcess, threads_for
 from promptguard.prompts.request import Request
 
 NAME = "llama-cpp-python"
@@ -45,7 +45,7 @@ class LlamaCppPython:
         self._timeout = timeout
         self._info: EngineInfo | None = None
         self._child = ChildProcess("promptguard.engines._llama_cpp_child", NAME)
-        self._child.send({"model": str(model), "context": context, "swa_full": swa_full})
+        self._child.send({"model": str(model), "context": context, "swa_full": swa_full, "threads": threads_for(model)})
 
     def connect(self) -> LlamaCppPython:
         """Wait until the model is loaded.

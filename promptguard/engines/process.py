@@ -18,6 +18,14 @@ import orjson
 from promptguard.core.errors import EngineError
 
 LOG_LINES = 12
+# ggml's threads wait for each other in busy loops. For a tiny model that gains nothing, and on a machine with other work to do it
+# costs a factor of ten; the files of real models start at some hundred megabytes.
+ONE_THREAD_BELOW = 100 * 2**20
+
+
+def threads_for(model: Path) -> int | None:
+    """Number of threads to run a model with, ``None`` for the engine's own choice."""
+    return 1 if model.stat().st_size < ONE_THREAD_BELOW else None
 
 
 class ChildProcess:

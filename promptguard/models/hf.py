@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from promptguard.models.twin import CONTEXT_LENGTH, LAYERS, MAX_VOCABULARY, Twin
 from promptguard.parse.gguf import Value
 
 MAX_BYTES = 128 << 20  # four times the largest published tokenizer.json
+_MAX_PIECE = 512  # characters; SentencePiece models have up to 16, a run of spaces may have more
 _MAX_CONTEXT = 1 << 24  # beyond this, model_max_length stands for "no limit"
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)  # token types of GGUF
@@ -268,6 +269,8 @@ class _Tokenizer:
             last = union
         known = set(self.merges)
         merged = {text for text, kind in zip(self.tokens, self.types, strict=True) if kind == _NORMAL}
+        if max(map(len, merged), default=0) > _MAX_PIECE:
+            raise self.refuse(f"a token of more than {_MAX_PIECE} characters")
         for text in merged:
             for cut in range(1, len(text)):
                 pair = (text[:cut], text[cut:])
@@ -335,14 +338,18 @@ def _templates(config: Mapping[str, Any], where: str, file: Path | None) -> dict
     return out
 
 
-def _steps(step: object, members: str) -> Sequence[Mapping[str, Any]]:
+def _steps(step: object, members: str) -> list[Mapping[str, Any]]:
     """The steps of a normalizer, pre-tokenizer or post-processor, which may be none, one, or a sequence."""
-    if not isinstance(step, dict):
-        return []
-    inner = step.get(members)
-    if step.get("type") != "Sequence" or not isinstance(inner, list):
-        return [step]
-    return [one for member in inner for one in _steps(member, members)]
+    found: list[Mapping[str, Any]] = []
+    left = [step]
+    while left:
+        one = left.pop(0)
+        inner = one.get(members) if isinstance(one, dict) and one.get("type") == "Sequence" else None
+        if isinstance(inner, list):
+            left[:0] = inner
+        elif isinstance(one, dict):
+            found.append(one)
+    return found
 
 
 def _load(path: Path) -> dict[str, Any]:

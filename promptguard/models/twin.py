@@ -33,7 +33,8 @@ class _Family:
     """What one llama.cpp architecture asks for beyond a plain llama (src/models of llama.cpp).
 
     Attributes:
-        pattern: every so many layers one has full attention where the file names a sliding window; 1: none has a window.
+        pattern: every so many layers one has full attention where there is a sliding window; 1: llama.cpp knows no window here.
+        window: the sliding window that llama.cpp takes where the file names none.
         qkv_bias: the query, key and value projections have a bias.
         head_norms: queries and keys are normalised per head.
         post_norms: attention and feed-forward are normalised behind as well.
@@ -41,6 +42,7 @@ class _Family:
     """
 
     pattern: int = 1
+    window: int = 0
     qkv_bias: bool = False
     head_norms: bool = False
     post_norms: bool = False
@@ -52,7 +54,7 @@ _FAMILIES = {
     "mistral3": _Family(),
     "qwen2": _Family(qkv_bias=True),
     "qwen3": _Family(head_norms=True),
-    "gemma2": _Family(pattern=2, post_norms=True),
+    "gemma2": _Family(pattern=2, window=4096, post_norms=True),
     "gemma3": _Family(pattern=6, head_norms=True, post_norms=True),
     "phi3": _Family(fused=True),
 }
@@ -60,7 +62,7 @@ _FALLBACK = "llama"
 
 # Keys behind the architecture's name that are kept as they are. Rope scaling is left out: it moves no token in or out of the
 # cache, and some kinds of it need tensors of their own.
-_KEPT = ("context_length", "attention.sliding_window", "rope.freq_base", "rope.freq_base_swa")
+_KEPT = ("context_length", "rope.freq_base", "rope.freq_base_swa")
 _PATTERN = "attention.sliding_window_pattern"
 _WINDOW = "attention.sliding_window"
 # llama.cpp gives some tokens other attributes by the name of the model, so the name belongs to the tokenizer.
@@ -112,21 +114,17 @@ def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     vocabulary = _vocabulary(header)
     origin = header.architecture
     arch = origin if origin in _FAMILIES else _FALLBACK
-    notes = [] if arch == origin else [_fallback_note(header)]
-    family = _FAMILIES[arch]
-
-    kept = {key: header.metadata[f"{origin}.{key}"] for key in _KEPT if f"{origin}.{key}" in header.metadata}
-    if arch != origin:
-        kept.pop(_WINDOW, None)
-    layers, pattern = _layers(header, family) if arch == origin else (LAYERS, None)
-    if pattern is not None:
-        kept[_PATTERN] = pattern
+    shape = {key: header.metadata[f"{origin}.{key}"] for key in _KEPT if f"{origin}.{key}" in header.metadata}
+    if arch == origin:
+        layers, attention, window = _attention(header)
+        shape |= attention
+        notes = []
+    else:
+        layers, window = LAYERS, None
+        notes = [_fallback_note(header)]
     general = {key: header.metadata[key] for key in _KEPT_GENERAL if key in header.metadata}
     tokenizer = {key: value for key, value in header.metadata.items() if key.startswith("tokenizer.")}
-    window = (header.integer(f"{origin}.{_WINDOW}") or None) if family.pattern > 1 and arch == origin else None
-    if window is None and arch == "gemma2":
-        window = 4096  # what llama.cpp takes where the file is silent
-    size = write_model(target, arch, general | tokenizer, vocabulary, layers=layers, shape=kept)
+    size = write_model(target, arch, general | tokenizer, vocabulary, layers=layers, shape=shape)
     return TwinReport(
         path=Path(target),
         architecture=arch,
@@ -198,21 +196,27 @@ def _vocabulary(header: GGUFHeader) -> int:
     return len(tokens)
 
 
-def _layers(header: GGUFHeader, family: _Family) -> tuple[int, Value | None]:
-    """As many layers as one period of the attention pattern has, and the pattern for them where the file names one."""
-    key = f"{header.architecture}.{_PATTERN}"
-    value = header.metadata.get(key)
-    if value is None:
-        windowed = f"{header.architecture}.{_WINDOW}" in header.metadata
-        return max(LAYERS, family.pattern if windowed else 1), None
-    if value.type is not ValueType.ARRAY:
-        return min(max(LAYERS, header.integer(key) or 0), _MAX_LAYERS), value
-    flags = [bool(flag) for flag in header.numbers(key) or []]
-    if not flags:
-        raise InputError(f"{key} is empty", where=str(header.path))
-    period = flags.index(not flags[0]) + 1 if (not flags[0]) in flags else LAYERS
-    count = min(max(LAYERS, period), len(flags), _MAX_LAYERS)
-    return count, value.head(count)
+def _attention(header: GGUFHeader) -> tuple[int, dict[str, Value], int | None]:
+    """The attention layout: as many layers as one period of it has, the keys that describe it, and the sliding window."""
+    family = _FAMILIES[header.architecture]
+    window_key, pattern_key = (f"{header.architecture}.{key}" for key in (_WINDOW, _PATTERN))
+    window = header.integer(window_key)
+    if window is None:
+        window = family.window
+    keys = {_WINDOW: header.metadata[window_key]} if window_key in header.metadata else {}
+    layers = max(LAYERS, family.pattern if window else 1)
+    pattern = header.metadata.get(pattern_key)
+    if pattern is not None and pattern.type is not ValueType.ARRAY:
+        layers = min(max(LAYERS, header.integer(pattern_key) or 0), _MAX_LAYERS)
+        keys[_PATTERN] = pattern
+    elif pattern is not None:
+        flags = [bool(flag) for flag in header.numbers(pattern_key) or []]
+        if not flags:
+            raise InputError(f"{pattern_key} is empty", where=str(header.path))
+        period = flags.index(not flags[0]) + 1 if (not flags[0]) in flags else LAYERS
+        layers = min(max(LAYERS, period), len(flags), _MAX_LAYERS)
+        keys[_PATTERN] = pattern.head(layers)
+    return layers, keys, (window or None) if family.pattern > 1 else None
 
 
 def _fallback_note(header: GGUFHeader) -> str:

@@ -112,7 +112,7 @@ class Positions(Extension):
 
     parts: list[Part]
 
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
         found = tokens(source, self.environment)
         self.parts = parts(source, found)
         self._starts = [token.start for token in found if token.kind not in _NOT_PARSED]

@@ -86,7 +86,7 @@ class Worker:
         """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error`` and its place."""
         try:
             return self._render(request)
-        except (Exception, MemoryError) as error:
+        except Exception as error:
             return {"error": sentence(error), **place(error)}
 
     def _render(self, request: Mapping[str, Any]) -> dict[str, Any]:

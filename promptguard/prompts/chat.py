@@ -47,10 +47,15 @@ END_OF_GENERATION: tuple[str, ...] = (
     "<|role_end|>",
     "<|message_sep|>",  # GigaChat
     "<end_of_utterance>",
+    "<|calls|>",  # Solar
+    "<SPECIAL_12>",  # Nemotron
+    "<\uff5chy_eos:opensource\uff5c>",
 )
 """Texts of the tokens with which the usual model families end a reply."""
 
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_ANCHORS = (64, 16)  # so many code points ahead of a reply tell its place
+_HEADER = 100  # code points at the end of a prompt that hold the header of the reply
 _OPEN_MARKER = re.compile(r"[<\[][^<>\[\]\s]*\Z")
 
 
@@ -63,14 +68,12 @@ class Capabilities:
         string_content: it prints a content that is a string.
         typed_content: it prints a content that is a list of parts.
         object_arguments: it takes the arguments of a tool call as an object.
-        reasoning: it prints the reasoning of a reply.
     """
 
     system_role: bool = True
     string_content: bool = True
     typed_content: bool = False
     object_arguments: bool = True
-    reasoning: bool = True
 
 
 class ChatTemplate:
@@ -108,7 +111,7 @@ class ChatTemplate:
         """What the template can take, found by trying, as a llama-server does when it loads one."""
         user = {"role": "user", "content": "a-question"}
         typed = {"role": "user", "content": [{"type": "text", "text": "a-question"}]}
-        answer = {"role": "assistant", "content": "an-answer", "reasoning_content": "a-thought"}
+        answer = {"role": "assistant", "content": "an-answer"}
         function = {"name": "a_tool", "arguments": {"a-key": "a-value"}}
         calls = [{"id": "call00001", "type": "function", "function": function}]
         call = {"role": "assistant", "content": "", "tool_calls": calls}
@@ -121,7 +124,6 @@ class ChatTemplate:
             string_content="a-question" in self._try([user]),
             typed_content="a-question" in self._try([typed]).replace(str(typed["content"]), ""),
             object_arguments="a-value" in self._try([user, call, result, answer, user], [tool]),
-            reasoning="a-thought" in self._try([user, answer]),
         )
 
     def _try(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
@@ -148,7 +150,6 @@ class ChatTemplate:
         """
         able = self.capabilities if self.arguments == "parsed" else None
         messages, tools = prepare(request, self.arguments, able)
-        thinking = {"enable_thinking": able.reasoning} if able else {}
         return self.renderer.render_chat(
             self.source,
             messages,
@@ -157,7 +158,7 @@ class ChatTemplate:
             clock=clock,
             bos_token=self.bos_token,
             eos_token=self.eos_token,
-            kwargs={**thinking, **request.template_kwargs},
+            kwargs=request.template_kwargs,
             server=self.arguments == "parsed",
             trace=trace,
         )
@@ -179,7 +180,29 @@ class ChatTemplate:
         whole = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
         if self.bos_token and whole.startswith(self.bos_token) and not prompt_text.startswith(self.bos_token):
             whole = whole[len(self.bos_token) :]  # a server leaves to the tokenizer what the tokenizer adds
-        return _without_end(whole[_reply_start(prompt_text, whole) :], (self.eos_token, *self.eog_tokens))
+        start = len(prompt_text) if whole.startswith(prompt_text) else self._reply_start(request, whole, clock)
+        return _without_end(whole[start:], prompt_text, [self.eos_token, *self.eog_tokens])
+
+    def _reply_start(self, request: Request, whole: str, clock: datetime) -> int:
+        """Where the reply starts in a conversation that does not start with the prompt.
+
+        The conversation may lack the end of the header, such as an empty think block, or print what comes ahead in another way.
+        """
+        prompt = self.render(request, clock=clock, trace=False).text
+        if whole.startswith(prompt):
+            return len(prompt)
+        end = _common(prompt, self.render(request, clock=clock, add_generation_prompt=False, trace=False).text)
+        before, header = prompt[:end], prompt[end:]
+        start = _common(before, whole)
+        for size in _ANCHORS:
+            found = whole.rfind(before[-size:])
+            if found >= 0:
+                start = found + len(before[-size:])
+                break
+        common = _common(header, whole[start:])
+        # "<think>" in the header and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
+        marker = _OPEN_MARKER.search(header, 0, common) if common < len(header) else None
+        return start + (marker.start() if marker else common)
 
 
 def prepare(
@@ -257,19 +280,15 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _reply_start(prompt: str, whole: str) -> int:
-    """Where the reply starts in a conversation that may lack the end of the prompt, such as an empty think block."""
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(prompt, whole, strict=False)))
-    if common == len(prompt):
-        return common
-    # "<think>" in the prompt and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
-    marker = _OPEN_MARKER.search(prompt, 0, common)
-    return marker.start() if marker else common
+def _common(first: str, second: str) -> int:
+    """Number of equal code points at the head of two texts."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
-def _without_end(text: str, eog_tokens: Sequence[str]) -> str:
-    stripped = text.rstrip()
-    for token in eog_tokens:
-        if token and stripped.endswith(token):
-            return stripped.removesuffix(token)
-    return text
+def _without_end(text: str, prompt: str, eog_tokens: Sequence[str]) -> str:
+    """A reply without the tokens that end it, and without the header of another reply, which some templates always add."""
+    while True:
+        start, end = max(((text.rfind(token), text.rfind(token) + len(token)) for token in eog_tokens if token), default=(-1, 0))
+        if start < 0 or text[end:].strip() not in prompt[-_HEADER:]:
+            return text
+        text = text[:start]

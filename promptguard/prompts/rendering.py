@@ -185,7 +185,7 @@ class Renderer:
         self.start()
         answered = False
         try:
-            assert self._worker is not None  # noqa: S101  # start has just seen to it
+            assert self._worker is not None  # start has just seen to it
             reply = self._worker.ask(line)
             answered = True
         except TimeoutError as error:
@@ -241,8 +241,8 @@ class _Worker:
         timer.daemon = True
         timer.start()
         try:
-            assert process.stdin is not None  # noqa: S101  # both are pipes
-            assert process.stdout is not None  # noqa: S101
+            assert process.stdin is not None  # both are pipes
+            assert process.stdout is not None
             process.stdin.write(line)
             process.stdin.flush()
             reply: dict[str, Any] = json.loads(process.stdout.readline())
@@ -259,7 +259,7 @@ class _Worker:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # what was not yet written has nobody to go to
-                assert pipe is not None  # noqa: S101
+                assert pipe is not None
                 pipe.close()
 
 

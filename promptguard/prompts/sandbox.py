@@ -106,7 +106,7 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
             if test.name not in self.tests:
                 self.tests[test.name] = _unknown(f"is {test.name}", result=True)
 
-    def handle_exception(self, source: str | None = None) -> Any:  # noqa: ARG002
+    def handle_exception(self, source: str | None = None) -> Any:
         raise  # noqa: PLE0704  # as it is: its traceback is read for the line, never printed
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -170,7 +170,7 @@ class TracingCodeGenerator(CodeGenerator):
     the finer trace of what is inside them.
     """
 
-    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:  # noqa: ARG002
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
         raise nodes.Impossible  # constants would be merged with their neighbours
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:

@@ -50,9 +50,11 @@ def as_openai_tools(value: object, where: str) -> tuple[Tool, ...]:
     Raises:
         InputError: there is no tool in it, or something in it is none.
     """
+    if value == []:
+        return ()
     tools = tuple(_tools(value, where))
     if not tools:
-        raise InputError("holds no tools", where=where, hint="leave the file out to run without tools")
+        raise InputError("holds no tools", where=where, hint="write [] to run without tools")
     return tools
 
 

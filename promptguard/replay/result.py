@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from promptguard.prompts.divergence import Divergence
+from promptguard.prompts.standins import StandIn
 
 
 @dataclass(frozen=True)
@@ -99,21 +100,6 @@ class Subject:
     tools: str
     rendered_by: str
     live: bool = False
-
-
-@dataclass(frozen=True)
-class StandIn:
-    """A variable, function or filter that the context did not give.
-
-    Attributes:
-        name: as it stands in the template, such as ``user.name``.
-        kind: ``clock``, ``id``, ``user``, ``counter``, ``memory``, ``environment`` or ``text``.
-        varies: whether its value changes from turn to turn.
-    """
-
-    name: str
-    kind: str
-    varies: bool
 
 
 @dataclass(frozen=True)

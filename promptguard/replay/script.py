@@ -143,7 +143,7 @@ def _fits(arguments: Mapping[str, Any], schema: object) -> bool:
     properties, required = schema.get("properties"), schema.get("required", [])
     if not isinstance(properties, Mapping) or not isinstance(required, list):
         return False
-    return all(name in arguments for name in required) and all(
+    return all(isinstance(name, str) and name in arguments for name in required) and all(
         name in properties and admits_type(properties[name], value) for name, value in arguments.items()
     )
 

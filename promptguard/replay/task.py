@@ -25,7 +25,7 @@ VERSION = 1
 MAX_BYTES = 4 * 1024 * 1024
 MAX_VALUES = 100_000
 MAX_NESTING = 60
-MAX_REQUESTS = 1_000
+MAX_REQUESTS = 1_000  # calls counted too: every request holds all messages before it
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -278,8 +278,9 @@ class _Reader:
         if task.requests < 2:
             what = "a task needs at least two requests, because a run with one measured turn proves nothing"
             raise self._error(members["conversation"], what, "add a step with a call, or another user message")
-        if task.requests > MAX_REQUESTS:
-            raise self._error(members["conversation"], f"holds more than {MAX_REQUESTS:,} requests", "shorten the conversation")
+        if task.requests + len(task.calls) > MAX_REQUESTS:
+            what = f"holds more than {MAX_REQUESTS:,} requests and calls"
+            raise self._error(members["conversation"], what, "shorten the conversation")
         return task
 
     def _history(self, node: _Node) -> History:

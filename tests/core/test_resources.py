@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from promptguard.core import resources
 from promptguard.core.errors import InputError
 from promptguard.core.resources import resource
 
@@ -9,6 +12,14 @@ from promptguard.core.resources import resource
 def test_checkout_is_found() -> None:
     assert resource("fixtures/models/tiny/promptguard-tiny.gguf").read_bytes()[:4] == b"GGUF"
     assert resource("fixtures/models").is_dir()
+
+
+def test_installed_copy_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (tmp_path / "package" / "_data", tmp_path):
+        (folder / "fixtures").mkdir(parents=True)
+        (folder / "fixtures" / "a.txt").touch()
+    monkeypatch.setattr(resources, "_PACKAGE", tmp_path / "package")
+    assert resource("fixtures/a.txt") == tmp_path / "package" / "_data" / "fixtures" / "a.txt"
 
 
 def test_missing_file_is_named() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 import pytest
-from server import Server, serve
+from llama_server import Server, serve
 
 from promptguard.core.resources import resource
 from promptguard.models.default import default_model

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from server import serve
+from llama_server import serve
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from promptguard.core.errors import InputError
@@ -167,10 +167,17 @@ def put(*path: str, value: object) -> Callable[[dict[str, Any]], object]:
     return change
 
 
+def nested(step: dict[str, Any], depth: int) -> dict[str, Any]:
+    for _ in range(depth):
+        step = {"type": "Sequence", "normalizers": [step]}
+    return step
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
         (put("model", value={"type": "WordPiece", "vocab": {}}), "a WordPiece tokenizer is not supported"),
+        (put("normalizer", value=nested({"type": "Lowercase"}, 400)), "the normalizer Lowercase is not supported"),
         (put("normalizer", value={"type": "Lowercase"}), "the normalizer Lowercase is not supported"),
         (put("pre_tokenizer", value={"type": "Whitespace"}), "its pre-tokenizer is not supported"),
         (put("pre_tokenizer", value=None), "its pre-tokenizer is not supported"),
@@ -205,6 +212,7 @@ def test_what_llama_cpp_cannot_do_is_refused(tmp_path: Path, change: Callable[[d
             lambda root: root["model"]["merges"].append(root["model"]["merges"][0]),
             "a BPE model with byte fallback whose merges are not those",
         ),
+        (lambda root: root["model"]["vocab"].update({"a" * 513: 9999}), "a token of more than 512 characters"),
         (put("normalizer", value=None), "a BPE model with byte fallback that keeps spaces"),
         (put("pre_tokenizer", value={"type": "Whitespace"}), "the pre-tokenizer Whitespace"),
     ],

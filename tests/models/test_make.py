@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sources import WINDOW, write_source
+from gguf_sources import WINDOW, write_source
 from test_hf import QWEN2, byte_level, trained
 
 from promptguard.cli.model import model

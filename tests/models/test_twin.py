@@ -4,12 +4,12 @@ from pathlib import Path
 
 import gguf
 import pytest
-from server import serve
-from sources import BYTE_LEVEL, SENTENCEPIECE, TEMPLATE, WINDOW, write_source
+from gguf_sources import BYTE_LEVEL, SENTENCEPIECE, TEMPLATE, WINDOW, write_source
+from llama_server import serve
 
 from promptguard.core.errors import InputError
 from promptguard.models.twin import make_twin
-from promptguard.parse.gguf import chat_template, read_header
+from promptguard.parse.gguf import Value, chat_template, read_header, write_gguf
 
 FULL = ["llama", "mistral3", "qwen2", "qwen3", "phi3"]
 SLIDING = ["gemma2", "gemma3"]
@@ -43,6 +43,18 @@ def test_gemma3_without_a_window_has_full_attention(tmp_path: Path) -> None:
     report = make_twin(write_source(tmp_path / "source.gguf", "gemma3"), tmp_path / "twin.gguf")
     assert (report.layers, report.window) == (2, None)
     assert turns(report.path)[2] == REUSED
+
+
+def test_gemma2_without_a_window_has_the_usual_one(tmp_path: Path) -> None:
+    report = make_twin(write_source(tmp_path / "source.gguf", "gemma2"), tmp_path / "twin.gguf")
+    assert (report.layers, report.window) == (2, 4096)
+
+
+def test_empty_pattern_is_refused(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "source.gguf", "llama")
+    write_gguf(source, {**read_header(source).metadata, "llama.attention.sliding_window_pattern": Value.int32s([])}, [])
+    with pytest.raises(InputError, match=r"llama\.attention\.sliding_window_pattern is empty"):
+        make_twin(source, tmp_path / "twin.gguf")
 
 
 def test_sentencepiece_tokenizer_is_kept(tmp_path: Path) -> None:

@@ -134,6 +134,14 @@ def test_reads_every_value_type_of_the_gguf_package(tmp_path: Path) -> None:
     assert read.numbers("flags") == [True, False]
 
 
+def test_version_2_is_read(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4] = 2
+    path.write_bytes(data)
+    read = read_header(path)
+    assert (read.version, read.metadata) == (2, METADATA)
+
+
 def test_block_sizes_are_those_of_the_gguf_package() -> None:
     from promptguard.parse.gguf import _BLOCKS
 

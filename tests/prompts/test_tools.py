@@ -56,8 +56,8 @@ def test_a_tool_may_lack_description_and_parameters() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "t: holds no tools; leave the file out to run without tools"),
-        ({"tools": []}, "t: holds no tools; leave the file out to run without tools"),
+        ({}, "t: holds no tools; write [] to run without tools"),
+        ({"tools": []}, "t: holds no tools; write [] to run without tools"),
         ([CHAT, CHAT, {"type": "object"}], 't: element 3 has no name; it has type "object", only functions have a schema'),
         ({"openapi": "3.1.0"}, "t: element 1 has no name; give OpenAI, Anthropic, MCP or Gemini tools"),
         ([CHAT, "find"], "t: element 2 is not an object; give a list of OpenAI, Anthropic, MCP or Gemini tools"),

@@ -50,7 +50,7 @@ def test_an_empty_prompt_can_still_pass(embedded: Engine, measure: Measure, tmp_
     tools = defects.write(tmp_path, "tools.json.j2", "[]")
     result = measure(embedded, system=system, tools=tools)
     assert result.passed
-    assert 0.85 < result.ceiling < 0.9
+    assert result.ceiling > 0.85
 
 
 def test_clock_at_the_head(embedded: Engine, measure: Measure, tmp_path: Path) -> None:

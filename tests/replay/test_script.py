@@ -107,6 +107,7 @@ def test_an_own_name_is_kept_and_the_others_are_replaced_by_free_ones() -> None:
         ({"properties": {"q": {"type": "boolean"}, "n": {}}}, {"q": True, "n": "n"}),
         ({"properties": {"q": {"type": "string"}}}, {"q": "q"}),
         ({"properties": {"q": {}, "n": {}, "z": {"const": 1}}, "required": ["z"]}, {"q": "q", "n": "n", "z": 1}),
+        ({"properties": {"q": {}, "n": {}}, "required": [["q"]]}, {"q": "q", "n": "n"}),
         (None, {}),
     ],
 )

@@ -117,9 +117,11 @@ def test_one_request_proves_nothing(write) -> None:
     )
 
 
-def test_more_than_a_thousand_requests_are_refused(write) -> None:
-    text = HEAD + "conversation:\n" + "  - { user: a, answer: { content: b } }\n" * 1001
-    assert "holds more than 1,000 requests" in error_of(write(text))
+def test_more_than_a_thousand_requests_and_calls_are_refused(write) -> None:
+    talk = HEAD + "conversation:\n  - { user: a, steps: [{ calls: [{ name: f, result: r }] }], answer: { content: b } }\n"
+    assert load_task(write(talk + "  - { user: a, answer: { content: b } }\n" * 997)).requests == 999
+    text = talk + "  - { user: a, answer: { content: b } }\n" * 998
+    assert error_of(write(text)) == ":6:3: holds more than 1,000 requests and calls; shorten the conversation"
 
 
 @pytest.mark.parametrize(

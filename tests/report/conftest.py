@@ -6,8 +6,9 @@ import pytest
 
 from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.divergence import Cause, Divergence
+from promptguard.prompts.standins import StandIn
 from promptguard.replay.gate import Gate, judge
-from promptguard.replay.result import Result, StandIn, Subject, Turn
+from promptguard.replay.result import Result, Subject, Turn
 
 SYSTEM = Source("prompts/system.j2", "You help.\nTime: {{ now }}.\nBe brief.\n", "jinja")
 CLOCK = Divergence(
