@@ -30,7 +30,7 @@ class Style:
     """How the chat template behaves; every default keeps the prefix."""
 
     date: str = ""
-    tools: str = "first"  # or "last": in front of the latest user message only
+    tools: str = "first"  # or "last": in front of the latest user message only; "end"; "never"
     reasoning: str = "all"  # or "latest": only behind the latest user message
     generation: str = ""  # printed behind the header of the generation prompt only
     end: str = "<|im_end|>"  # what ends an assistant message of the history
@@ -90,6 +90,8 @@ def prompt(request: Request, reply: Message | None = None, style: Style | None =
                 _tools(writer, request, style)
             writer.literal("<|im_end|>")
         writer.literal("\n")
+    if style.tools == "end":
+        _tools(writer, request, style)
     writer.literal("<|im_start|>")
     writer.literal("assistant")
     writer.literal("\n")

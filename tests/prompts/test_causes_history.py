@@ -256,3 +256,38 @@ def test_a_template_that_differs_in_front_of_a_rewritten_message_is_named_first(
     before, after = [USER, REPLY, NEXT], [USER, REPLY, message("user", "Another one altogether."), AGAIN]
     first = prompt(ask(*before, system=SYSTEM), AGAIN, Style(date="03 Nov 2026"))
     assert diverge(first, prompt(ask(*after, system=SYSTEM), style=Style(date="04 Nov 2026"))).cause.code == "K1"
+
+
+def test_a_reasoning_mark_that_only_the_history_has() -> None:
+    text = "<user>Hello you there<bot>"
+    before = Prompt(ask(USER), text + "It is sunny.", list(map(ord, text + "It is sunny.")), None, None, REPLY, len(text))
+    now = text + "<think></think>It is sunny.<user>"
+    found = diverge(before, Prompt(ask(USER, REPLY, NEXT), now, list(map(ord, now))))
+    assert found.explanation == "the chat template prints <think> in the history, and not where it asked for the reply"
+
+
+@pytest.mark.parametrize(
+    ("after", "explanation"),
+    [
+        (Style(tools="never"), "the chat template no longer prints the tools"),
+        (Style(tools="end"), "the chat template prints the tools at another place than before"),
+    ],
+)
+def test_a_template_that_prints_the_tools_elsewhere(after: Style, explanation: str) -> None:
+    tools = [tool("f"), tool("g")]
+    first = prompt(ask(USER, system=SYSTEM, tools=tools), REPLY)
+    found = diverge(first, prompt(ask(USER, REPLY, NEXT, system=SYSTEM, tools=tools), style=after))
+    assert (found.cause.code, found.explanation) == ("K9", explanation)
+
+
+def test_reasoning_that_was_changed() -> None:
+    other = message("assistant", "It is sunny.", reasoning_content="Weather.")
+    found = turns([USER, THINKING, NEXT], REPLY, [USER, other, NEXT, REPLY, LAST])
+    assert found.explanation == (
+        'the reasoning of message 3 (assistant) is now "Weather." instead of "The user wants the weather."'
+    )
+
+
+def test_an_unexplained_difference_without_messages() -> None:
+    first, second = (Prompt(ask(), text, list(map(ord, text))) for text in ("one two", "one six"))
+    assert diverge(first, second).explanation == "the chat template prints the same conversation in another way than before"

@@ -155,3 +155,23 @@ def test_a_deeply_nested_schema_does_not_end_it() -> None:
     for _ in range(250):
         deep, other = {"items": deep}, {"items": other}
     assert tools([tool("a", **deep)], [tool("a", **other)]).cause.code == "K0"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "explanation"),
+    [
+        ({"type": "object", "minimum": 1, "title": "T"}, {"type": "object", "title": "T"}, 'minimum of the tool "a" was removed'),
+        ({"type": "object", "title": "T"}, {"type": "object", "minimum": 1, "title": "T"}, 'minimum of the tool "a" was added'),
+        ({"enum": [1, 2]}, {"enum": [1, 3]}, 'enum/1 of the tool "a" changed from "2" to "3"'),
+        ({"type": "object"}, {"type": ["object"]}, 'type of the tool "a" changed from "\\"object\\"" to "[\\"object\\"]"'),
+    ],
+)
+def test_any_other_change_of_a_schema_is_shown_with_its_path(before: Any, after: Any, explanation: str) -> None:
+    found = tools([tool("a", **before)], [tool("a", **after)])
+    assert (found.cause.code, found.explanation) == ("K0", "/function/parameters/" + explanation.replace('\\"', '"'))
+
+
+def test_many_tools_are_not_all_named() -> None:
+    assert tools([A], [A, *(tool(f"t{number}") for number in range(9))]).explanation == (
+        'the tools "t0", "t1", "t2" and 6 more were added at the end'
+    )

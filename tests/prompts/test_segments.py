@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -148,3 +149,16 @@ def test_content_in_any_form(content: Any, text: str) -> None:
 )
 def test_tool_calls_in_any_form(calls: Any, found: list[tuple[str, str, str]]) -> None:
     assert calls_of({"role": "assistant", "tool_calls": calls}) == found
+
+
+def test_a_list_of_tools_printed_as_one_is_found() -> None:
+    tools = (tool("f", "Short."), {"name": "bare", "function": None})
+    text = "Tools: " + json.dumps(list(tools), indent=2) + "<user>hi"
+    found = own(segments(Prompt(Request((message("user", "hi"),), tools), text, [], [])), text)
+    assert [row[:2] for row in found] == [("tools", "tool"), ("user", "content")]
+
+
+def test_arguments_that_are_not_json_are_found_as_they_are() -> None:
+    request = ask(USER, message("assistant", tool_calls=[call("f", "not json"), call("f", "neither")]), RESULT)
+    text = f"{USER['content']}[f not json][f NEITHER]sunny"
+    assert [row[3] for row in own(segments(Prompt(request, text, [], [])), text)][1:] == ["f", "not json", "f", "sunny"]

@@ -120,7 +120,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment])
     """The generation prompt in front of the reply, and what ends the reply."""
     own = [segment for segment in old_cut if segment.what != "template"]
     asked = max((segment.end for segment in own if segment.end <= before.reply_start), default=0)
-    if asked <= char <= before.reply_start:
+    if asked <= char <= before.reply_start and len(after.request.messages) > len(before.request.messages):
         explanation = (
             "the chat template asks for a reply with other text than it prints in front of the same reply in the history"
         )
