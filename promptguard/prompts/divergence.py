@@ -34,7 +34,8 @@ class Divergence:
         token: index of the first token that differs.
         char: code point in both texts where they first differ.
         block: the block of the new prompt that it lies in.
-        before, after: what stood there and what stands there now, a few words of each, from a little before the difference.
+        before, after: what stood there and what stands there now, a few words of each, from a little before the difference; in one
+            line, with control characters and backslashes written as escapes.
         cause: the likely cause.
         explanation: one sentence in words, such as "the tools are listed in another order".
         remedy: one sentence that says what to do.

@@ -35,8 +35,8 @@ def encodable(text: str, encoding: str) -> str:
 
 
 def quoted(text: str, cells: int = 160) -> str:
-    """``visible`` in double quotes, cut to a width; a backslash is doubled, so that it cannot pass for an escape."""
-    return f'"{fit(visible(text.replace(chr(92), chr(92) * 2)), cells)}"'
+    """``visible`` in double quotes, cut to a width. Excerpts of a divergence come with their escapes written out."""
+    return f'"{fit(visible(text), cells)}"'
 
 
 def quoted_pair(before: str, after: str) -> tuple[str, str]:
@@ -47,7 +47,7 @@ def quoted_pair(before: str, after: str) -> tuple[str, str]:
 
 
 def _escape(text: str) -> str:
-    return text.encode("unicode_escape").decode("ascii")
+    return text.encode("unicode_escape").decode("ascii").replace(r"\\", "\\")
 
 
 def width(text: str) -> int:
