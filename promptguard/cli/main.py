@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
+EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
+EXIT_INTERRUPTED = EXIT_SIGNAL + 2
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -20,7 +21,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments in (["--version"], ["-V"]):  # spares the import of click, for hooks that only ask this
         sys.stdout.write(f"promptguard {__version__}\n")
         sys.exit(0)
+    _unwind_on_signals()
     sys.exit(_run(arguments))
+
+
+def _unwind_on_signals() -> None:
+    """Let what would kill the process end it as Ctrl-C does: temporary files go, and a started engine ends at once."""
+    import signal
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(EXIT_SIGNAL + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(getattr(signal, name), end)
 
 
 def _run(arguments: Sequence[str]) -> int:

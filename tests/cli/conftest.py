@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tiny_task import write_task
+
+from promptguard.cli.main import _run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+Replay = Callable[..., Outcome]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a small task in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PROMPTGUARD_API_KEY", raising=False)
+    write_task(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def replay(folder: Path, capsys: pytest.CaptureFixture[str]) -> Replay:
+    """Run ``promptguard replay`` on the small task, in this process."""
+
+    def run(*arguments: str, task: bool = True) -> Outcome:
+        code = _run(["replay", *(["--task", "task"] if task else []), *arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.out + captured.err
+        assert "internal error" not in captured.err
+        return Outcome(code, captured.out, captured.err)
+
+    return run
+
+
+def listing(folder: Path) -> list[str]:
+    """Every file below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
