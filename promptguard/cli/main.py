@@ -59,9 +59,6 @@ def _run(arguments: Sequence[str]) -> int:
     except PromptguardError as error:
         click.echo(f"promptguard: error: {error}", err=True)
         return error.exit_code
-    except BrokenPipeError:
-        _silence_stdout()
-        return EXIT_USAGE
     except KeyboardInterrupt:
         click.echo("promptguard: interrupted", err=True)
         return EXIT_INTERRUPTED
@@ -82,10 +79,3 @@ def _crashed(error: Exception) -> int:
         "please report it, with the output under PROMPTGUARD_TRACEBACK=1\n"
     )
     return EXIT_USAGE
-
-
-def _silence_stdout() -> None:
-    """Keep the interpreter from complaining once more about the closed pipe when it exits."""
-    import os
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

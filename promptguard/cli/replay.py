@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -81,7 +82,11 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     for name, path in reports:
         write_report(path, render_report(result, name))
     if not quiet:
-        show(result, output_format, sys.stdout)
+        try:
+            show(result, output_format, sys.stdout)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has seen enough; the verdict stands
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains when it exits
     if result.error:
         click.echo(f"promptguard: error: {result.error}", err=True)
         return 2

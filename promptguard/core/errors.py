@@ -41,5 +41,9 @@ class TemplateError(InputError):
     """A template that does not parse, does not render, or exceeds a limit while it renders."""
 
 
+class TemplateLimitError(TemplateError):
+    """A template that exceeds a limit while it renders."""
+
+
 class EngineError(PromptguardError):
     """An engine that cannot be started or reached, that died, or that cannot report what is needed."""

@@ -44,6 +44,7 @@ class EmbeddedServer(LlamaServer):
             )
         self._timeout = timeout
         self._model = model
+        self._template = chat_template
         self._key = secrets.token_urlsafe(24)
         self._child = ChildProcess("promptguard.engines._embedded_child", "the embedded llama-server")
         self._child.send(
@@ -74,8 +75,9 @@ class EmbeddedServer(LlamaServer):
         if "error" in answer:
             log = self._child.last_words()
             self._child.close()
+            subject = "this model" if self._template is None else "this model with this chat template"
             raise EngineError(
-                f"the engine cannot use this model ({answer['error']})" + (f"; its last lines were:\n{log}" if log else ""),
+                f"the engine cannot use {subject} ({answer['error']})" + (f"; its last lines were:\n{log}" if log else ""),
                 where=str(self._model),
             )
         client = JSONClient(str(answer["address"]), api_key=self._key, timeout=self._timeout, loading=self._timeout)

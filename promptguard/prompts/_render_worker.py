@@ -83,11 +83,12 @@ class Worker:
         self._compiled: OrderedDict[tuple[str, bool], Compiled] = OrderedDict()
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error`` and its place."""
+        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error``, its place and ``limit``."""
         try:
             return self._render(request)
         except Exception as error:
-            return {"error": sentence(error), **place(error)}
+            limit = isinstance(error, (LimitError, MemoryError, RecursionError))
+            return {"error": sentence(error), "limit": limit, **place(error)}
 
     def _render(self, request: Mapping[str, Any]) -> dict[str, Any]:
         clock = datetime.fromisoformat(request["clock"])

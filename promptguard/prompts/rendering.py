@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from promptguard.core.errors import TemplateError
+from promptguard.core.errors import TemplateError, TemplateLimitError
 from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.request import Message, Piece, Tool, Traced
 from promptguard.prompts.standins import StandIn
@@ -172,7 +172,7 @@ class Renderer:
         request = {**options, "template": source.text, "variables": given, "limit": limits.characters}
         reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source)
         if "error" in reply:
-            raise TemplateError(reply["error"], where=_where(source, reply))
+            raise (TemplateLimitError if reply["limit"] else TemplateError)(reply["error"], where=_where(source, reply))
         try:
             reply["text"].encode()
         except UnicodeEncodeError as error:
@@ -190,10 +190,10 @@ class Renderer:
             answered = True
         except TimeoutError as error:
             what = f"takes longer than {self.limits.seconds:g} s to render"
-            raise TemplateError(what, where=source.path, hint="look for an endless or huge loop") from error
+            raise TemplateLimitError(what, where=source.path, hint="look for an endless or huge loop") from error
         except EOFError as error:
             what = "the process that renders it died, probably from lack of memory"
-            raise TemplateError(what, where=source.path, hint="look for a huge value") from error
+            raise TemplateLimitError(what, where=source.path, hint="look for a huge value") from error
         finally:
             if not answered:
                 self.close()

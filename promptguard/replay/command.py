@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from promptguard.core.errors import ConfigError, EngineError, InputError
+from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError, TemplateLimitError
 from promptguard.engines.base import Engine
 from promptguard.models.default import default_model
 from promptguard.parse.gguf import chat_template as chat_template_of
 from promptguard.parse.gguf import read_header
 from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.request import chat_template_source
 from promptguard.replay.gate import MIN_HIT_RATE, Gate
 from promptguard.replay.inject import parse_injection
 from promptguard.replay.inputs import load_inputs
@@ -110,8 +111,8 @@ class _Starter:
         if "server" in self._given:
             return
         self._model = self._choose_model()
-        if chat_template is None and chat_template_of(read_header(self._model)) is None:
-            raise InputError("the model has no chat template", where=str(self._model), hint="give one with --chat-template")
+        if chat_template is None:
+            self._try_own_template(replay)
         # A token is rarely shorter than three characters; where it is, the engine is started once more.
         live = self._given.get("max_turns", Options.max_turns) * self._given.get("max_tokens", Options.max_tokens)
         estimate = replay.characters // 3 + 1024 + (live if self._given.get("live") else 0)
@@ -134,6 +135,18 @@ class _Starter:
                 hint="use a shorter --task, or a model with a larger context",
             )
         return engine
+
+    def _try_own_template(self, replay: Replay) -> None:
+        """See that the model's chat template exists and is neither endless nor huge: the engine would render it all the same."""
+        text = chat_template_of(read_header(self._model))
+        if text is None:
+            raise InputError("the model has no chat template", where=str(self._model), hint="give one with --chat-template")
+        try:
+            replay.try_template(chat_template_source(text, f"<chat template of {self._model.name}>"))
+        except TemplateLimitError:
+            raise
+        except TemplateError:
+            pass  # the engine may know more
 
     def _choose_model(self) -> Path:
         if "model" in self._given:

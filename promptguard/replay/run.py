@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from promptguard.core.errors import EngineError, InputError, PromptguardError
+from promptguard.core.source import Source
 from promptguard.engines.base import Completion, Engine
 from promptguard.engines.timed import TimedEngine
 from promptguard.prompts.chat import ChatTemplate
@@ -73,9 +74,17 @@ class Replay:
         messages = [turn.messages for turn in self.script.turns]
         self.requests = [self._builder.request(0, messages[0])]
         if inputs.chat_template is not None:  # a template that we cannot render is not shown to an engine
-            ChatTemplate(renderer, inputs.chat_template).render(self.requests[0], clock=self._builder.clock(0), trace=False)
+            self.try_template(inputs.chat_template)
         if not self.options.live:
             self.requests += [self._builder.request(number, each) for number, each in enumerate(messages, 1)]
+
+    def try_template(self, template: Source) -> None:
+        """Render the first request, within our limits, with a chat template that an engine would render without any.
+
+        Raises:
+            TemplateError: it does not render.
+        """
+        ChatTemplate(self._renderer, template).render(self.requests[0], clock=self._builder.clock(0), trace=False)
 
     def _first_tools(self) -> tuple[Any, Traced]:
         return Builder(self.inputs, self._renderer, turns=1, seed=self.options.seed).tools(0)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from promptguard.core.errors import TemplateError
+from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Engine
 from promptguard.prompts.chat import ChatTemplate
@@ -35,6 +35,7 @@ class Texts:
         self._template = ChatTemplate(
             renderer, template, arguments=info.arguments, bos_token=info.bos_token, eos_token=info.eos_token
         )
+        self._source = template
         self._own = own
         self.rendered_by = "promptguard"
         self.notes: list[str] = []
@@ -72,7 +73,15 @@ class Texts:
         return Traced(text)
 
     def prompt(self, request: Request, traced: Traced) -> Prompt:
-        return Prompt(request=request, text=traced.text, tokens=self._engine.tokenize(traced.text), trace=traced)
+        """A request with its tokens.
+
+        Raises:
+            InputError: there are none.
+        """
+        tokens = self._engine.tokenize(traced.text)
+        if not tokens:
+            raise InputError("the chat template prints nothing", where=self._source.path, hint="use another chat template")
+        return Prompt(request=request, text=traced.text, tokens=tokens, trace=traced)
 
     def with_reply(self, prompt: Prompt, reply: Message, clock: datetime) -> Prompt:
         """``prompt`` followed by the tokens that the model would have generated, without the one that ends the reply."""

@@ -115,7 +115,7 @@ def test_the_uncached_run_is_shown_beside_the_cached_one(replay: Replay) -> None
 
 
 def test_the_text_report_gives_the_ratio_of_the_uncached_run(replay: Replay) -> None:
-    assert re.search(r"without the cache.*\d", replay("--compare-uncached").out)
+    assert re.search(r"with the cache off, \d+\.\d times as long", replay("--compare-uncached").out)
 
 
 # -- bad input: one sentence, exit 2, nothing left behind
@@ -144,7 +144,7 @@ BAD_FILES = [
     (["--chat-template", "missing.j2"], r"missing.j2: the chat template does not exist; check the path"),
     (["--model", "missing.gguf"], r"missing.gguf: cannot be read: No such file or directory; check the path"),
     (["--model-from", "missing.gguf"], r"missing.gguf: cannot be read: No such file or directory; check the path"),
-    (["--model-from", "missing.json"], r"missing.json: .* does not exist"),
+    (["--model-from", "missing.json"], r"missing.json: cannot be read: No such file or directory; check the path"),
     (["--config", "missing.toml"], r"missing.toml: the configuration file does not exist; check the path"),
     (["--task", "latin.txt"], r"latin.txt:1: the task is not UTF-8 \(byte 6\); save it as UTF-8"),
     (["--system", "latin.txt"], r"latin.txt:1: the system prompt is not UTF-8 \(byte 6\); save it as UTF-8"),
@@ -251,7 +251,8 @@ def test_a_task_cannot_name_files_outside_its_folder(replay: Replay, folder: Pat
 TRICKS = {
     "class": "{{ ''.__class__.__mro__[1].__subclasses__() }}",
     "globals": "{{ cycler.__init__.__globals__.os.system('touch pwned') }}",
-    "filter": "{{ messages | attr('__class__') }}{{ (messages|attr('append'))(1) }}",
+    "attr": "{{ (cycler | attr('__init__') | attr('__globals__')).os.system('touch pwned') }}",
+    "memory": "{% for i in range(1000000000) %}{% endfor %}",
     "format": "{{ '{0.__class__.__init__.__globals__}'.format(raise_exception) }}",
     "include": "{% include '/etc/passwd' %}",
     "import": "{% import 'os' as os %}{{ os.system('touch pwned') }}",

@@ -1,0 +1,196 @@
+"""Engines that break, or say what makes no sense, before and during a run."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import psutil
+import pytest
+from conftest import Replay, listing
+from fake_server import PROPS, SLOT, FakeLlamaServer
+from pytest_httpserver import HTTPServer
+
+from promptguard.core.resources import resource
+
+TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}[/]{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+SCHEMA = json.loads(resource("docs/schemas/replay-1.json").read_text(encoding="utf-8"))
+
+
+def render(body: dict[str, Any]) -> dict[str, str]:
+    return {"prompt": "".join(f"[{m['role']}]{m.get('content', '')}[/]" for m in body["messages"]) + "[assistant]"}
+
+
+def tokenize(body: dict[str, Any]) -> dict[str, list[Any]]:
+    if body.get("with_pieces"):
+        return {"tokens": [{"id": ord(char), "piece": char} for char in body["content"]]}
+    return {"tokens": [ord(char) for char in body["content"]]}
+
+
+class Caching:
+    """A server with one slot and a prefix cache; ``broken`` answers instead from the given request on, the warm-up being 1."""
+
+    def __init__(self, broken: object = None, at: int = 3) -> None:
+        self.held: list[int] = []
+        self.requests = 0
+        self.broken, self.at = broken, at
+
+    def __call__(self, body: dict[str, Any]) -> object:
+        prompt = body["prompt"]
+        if body["n_predict"]:
+            self.requests += 1
+            if self.broken is not None and self.requests >= self.at:
+                return self.broken(body) if isinstance(self.broken, Callable) else self.broken
+        cached = 0
+        while cached < min(len(prompt) - 1, len(self.held)) and prompt[cached] == self.held[cached]:
+            cached += 1
+        self.held = prompt
+        return {"timings": {"cache_n": cached, "prompt_n": len(prompt) - cached}}
+
+
+@pytest.fixture
+def fake(httpserver: HTTPServer) -> FakeLlamaServer:
+    fake = FakeLlamaServer(httpserver)
+    fake.answers["/props"] = {**PROPS, "default_generation_settings": {"n_ctx": 16384}, "chat_template": TEMPLATE}
+    fake.answers["/slots"] = [{**SLOT, "n_ctx": 16384}]
+    fake.answers["/apply-template"] = render
+    fake.answers["/tokenize"] = tokenize
+    fake.answers["/completion"] = Caching()
+    return fake
+
+
+def test_the_fake_is_good_enough_to_pass(replay: Replay, fake: FakeLlamaServer) -> None:
+    outcome = replay("--server", fake.url, "--output-format", "json")
+    found = json.loads(outcome.out)
+    assert (outcome.code, found["verdict"], found["notes"]) == (0, "passed", [])
+    assert found["subject"]["rendered_by"] == "promptguard (checked against the engine)"
+
+
+BREAKS = {
+    "error": ((500, {"error": {"message": "out of memory"}}), r"/completion: out of memory"),
+    "garbage": (b"\x00\xffnot json", r"the answer to /completion is not JSON; .*"),
+    "list": ([1, 2], r"does not say how many prompt tokens came from the cache \(timings.cache_n\); .*September 2025.*"),
+    "no figures": ({"content": "x"}, r"does not say how many prompt tokens came from the cache \(timings.cache_n\); .*"),
+    "negative": (
+        lambda body: {"timings": {"cache_n": len(body["prompt"]) + 5, "prompt_n": -5}},
+        r"does not say how many prompt tokens came from the cache \(timings.cache_n\); .*",
+    ),
+    "huge": ({"timings": {"cache_n": 10**18, "prompt_n": 10**18}}, r"counts 1000000000000000000 cached and .* for a prompt of \d+; .*"),
+    "float": ({"timings": {"cache_n": 1e308, "prompt_n": 1}}, r"does not say how many prompt tokens came from the cache .*"),
+    "unknown": ((404, b""), r"/completion: HTTP 404"),
+    "html": ((502, b"<html>Bad gateway</html>"), r"/completion: HTTP 502"),
+    "deep": (b"[" * 100_000, r"the answer to /completion is not JSON; .*"),
+}
+
+
+@pytest.mark.parametrize(("broken", "message"), BREAKS.values(), ids=BREAKS)
+def test_what_was_measured_before_an_engine_broke_is_still_written(
+    replay: Replay, folder: Path, fake: FakeLlamaServer, broken: object, message: str
+) -> None:
+    before = listing(folder)
+    fake.answers["/completion"] = Caching(broken)  # the warm-up and the first turn are well
+    outcome = replay("--server", fake.url, "--report", "json=r.json")
+    found = json.loads((folder / "r.json").read_text())
+    jsonschema.validate(found, SCHEMA)
+    assert outcome.code == 2
+    assert re.fullmatch(f"promptguard: error: {re.escape(fake.url)}: {message}\n", outcome.err)
+    assert (found["verdict"], [turn["number"] for turn in found["turns"]]) == ("error", [1])
+    assert outcome.err == f"promptguard: error: {found['error']}\n"
+    assert "PASSED" not in outcome.out
+    assert listing(folder) == sorted([*before, "r.json"])
+
+
+@pytest.mark.parametrize(("broken", "message"), BREAKS.values(), ids=BREAKS)
+def test_an_engine_that_never_worked_gives_no_report(
+    replay: Replay, folder: Path, fake: FakeLlamaServer, broken: object, message: str
+) -> None:
+    before = listing(folder)
+    fake.answers["/completion"] = Caching(broken, at=1)
+    outcome = replay("--server", fake.url, "--report", "json=r.json")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.fullmatch(f"promptguard: error: {re.escape(fake.url)}: {message}\n", outcome.err)
+    assert listing(folder) == before
+
+
+def test_a_server_that_never_answers_is_given_up(replay: Replay, folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        outcome = replay("--server", f"http://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "1")
+    assert outcome.code == 2
+    assert "no answer to /props within the time limit; raise --timeout or look at the server's log" in outcome.err
+
+
+def test_an_unreachable_server(replay: Replay, folder: Path) -> None:
+    before = listing(folder)
+    outcome = replay("--server", "http://127.0.0.1:9", "--report", "json=r.json")
+    assert outcome.code == 2
+    assert re.fullmatch(
+        r"promptguard: error: http://127.0.0.1:9: cannot be reached \(.*\); is the server running, and is the address right\?\n",
+        outcome.err,
+    )
+    assert listing(folder) == before
+
+
+def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer) -> None:
+    fake.answers["/slots"] = [{**SLOT, "n_ctx": 512}]
+    outcome = replay("--server", fake.url)
+    assert outcome.code == 2
+    assert re.search(r"the task needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/tokenize", {"tokens": ["x"]}),
+        ("/tokenize", {"tokens": None}),
+        ("/apply-template", {"prompt": 7}),
+        ("/props", []),
+        ("/props", {**PROPS, "chat_template": ""}),
+        ("/props", {**PROPS, "chat_template": "{% for i in range(1000000000) %}{% endfor %}"}),
+        ("/props", {**PROPS, "total_slots": -1}),
+        ("/props", {**PROPS, "default_generation_settings": {"n_ctx": 10**30}}),
+        ("/slots", [{"id": "x", "n_ctx": "y"}]),
+        ("/slots", [{"id": 0, "n_ctx": -5}]),
+    ],
+)
+def test_a_reply_that_makes_no_sense_is_an_error_and_no_crash(
+    replay: Replay, fake: FakeLlamaServer, path: str, answer: object
+) -> None:
+    fake.answers[path] = answer
+    outcome = replay("--server", fake.url)
+    assert outcome.code in (0, 2)
+    assert re.fullmatch(r"(promptguard: error: [^\n]+\n)?", outcome.err)
+    assert (outcome.code == 2) == bool(outcome.err)
+
+
+@pytest.mark.parametrize("turn", [0, 1, 2])
+def test_an_engine_that_is_killed_in_mid_run(
+    replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    @contextmanager
+    def progress(total: int, description: str) -> Iterator[Callable[[str], None]]:
+        labels: list[str] = []
+
+        def advance(label: str) -> None:
+            labels.append(label)
+            if len(labels) == turn + 1:
+                for child in psutil.Process().children():
+                    if "promptguard.engines._embedded_child" in child.cmdline():
+                        child.kill()
+
+        yield advance
+
+    monkeypatch.setattr("promptguard.cli.progress.progress", progress)
+    before = listing(folder)
+    outcome = replay("--report", "json=r.json")
+    assert outcome.code == 2
+    assert outcome.err.startswith("promptguard: error: the embedded llama-server died while computing a prompt (signal SIGKILL)")
+    if turn < 2:  # the first turn is measured after the warm-up
+        assert listing(folder) == before
+    else:
+        assert len(json.loads((folder / "r.json").read_text())["turns"]) == 1

@@ -1,0 +1,110 @@
+"""``python -m promptguard replay`` as a process: signals, closed pipes, terminals."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import listing
+
+from promptguard.models.default import default_model
+
+COMMAND = [sys.executable, "-m", "promptguard", "replay"]
+
+
+def engine_of(process: subprocess.Popen[bytes]) -> psutil.Process:
+    """The engine that a replay has started, waited for."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        for child in psutil.Process(process.pid).children():
+            if "promptguard.engines._embedded_child" in child.cmdline():
+                return child
+        time.sleep(0.01)
+    raise AssertionError("no engine was started")
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGINT, 130, b"\npromptguard: interrupted\n"),
+        (signal.SIGTERM, 143, b""),
+        (signal.SIGHUP, 129, b""),
+    ],
+)
+def test_a_signal_ends_the_run_and_its_engine_and_leaves_nothing(
+    folder: Path, number: signal.Signals, code: int, said: bytes
+) -> None:
+    (folder / "tmp").mkdir()
+    before = listing(folder)
+    process = subprocess.Popen(
+        [*COMMAND, "--model-from", str(default_model()), "--report", "json=r.json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(folder / "tmp")},
+        start_new_session=True,
+    )
+    engine = engine_of(process)
+    os.killpg(process.pid, number)  # as a terminal does: to every process of the group
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (code, b"", said)
+    assert psutil.wait_procs([engine], timeout=10)[1] == []
+    assert listing(folder) == before
+
+
+def test_an_ignored_hangup_stays_ignored(folder: Path) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "--task", "task", "-q"], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN), start_new_session=True
+    )
+    engine_of(process)
+    os.killpg(process.pid, signal.SIGHUP)
+    assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize(("defect", "code"), [([], 0), (["--inject", "clock-head"], 1)], ids=["clean", "defect"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_verdict_stands_when_the_reader_goes_away(folder: Path, form: str, defect: list[str], code: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [*COMMAND, "--task", "task", "--output-format", form, *defect]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=30)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_the_progress_bar_is_gone_when_the_run_ends(folder: Path) -> None:
+    parent, child = os.openpty()
+    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    done = subprocess.run(
+        [*COMMAND, "--task", "task", "-q"], stdout=subprocess.PIPE, stderr=child, timeout=30, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(child)
+    shown = b""
+    while chunk := _read(parent):
+        shown += chunk
+    os.close(parent)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"result of get_weather" in shown
+    assert shown.endswith(b" \r")
+    assert shown.split(b"\r")[-2].strip() == b""
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux says so when nobody holds the other end
+        return b""
+
+
+def test_an_unknown_command_is_refused_with_a_suggestion() -> None:
+    done = subprocess.run([*COMMAND[:-1], "repaly"], capture_output=True, timeout=30)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.endswith(b"promptguard: error: there is no command 'repaly'; did you mean 'replay'?\n")
