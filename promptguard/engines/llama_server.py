@@ -61,7 +61,7 @@ class LlamaServer:
             raise EngineError(
                 "does not answer like a llama-server", where=url, hint="--server takes the address of a llama-server"
             )
-        slots = _integer(props.get("total_slots"), 1)
+        slots = max(1, _integer(props.get("total_slots"), 1))
         notes: list[str] = []
         listed = self._read_slots()
         if listed is None:
@@ -238,7 +238,7 @@ class LlamaServer:
             if error.status in (400, 404, 501):
                 return None
             raise
-        if not isinstance(slots, list) or not all(isinstance(slot, dict) for slot in slots):
+        if not isinstance(slots, list) or not all(isinstance(slot, dict) and type(slot.get("id")) is int for slot in slots):
             return None
         return slots
 

@@ -1,23 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_line import Outcome, Replay
 from tiny_task import write_task
 
 from promptguard.cli.main import _run
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-
-Replay = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -41,8 +30,3 @@ def replay(folder: Path, capsys: pytest.CaptureFixture[str]) -> Replay:
         return Outcome(code, captured.out, captured.err)
 
     return run
-
-
-def listing(folder: Path) -> list[str]:
-    """Every file below a folder."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))

@@ -13,13 +13,15 @@ from typing import Any
 import jsonschema
 import psutil
 import pytest
-from conftest import Replay, listing
+from command_line import Replay, listing
 from fake_server import PROPS, SLOT, FakeLlamaServer
 from pytest_httpserver import HTTPServer
 
 from promptguard.core.resources import resource
 
-TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}[/]{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+TEMPLATE = (
+    "{% for m in messages %}[{{ m.role }}]{{ m.content }}[/]{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+)
 SCHEMA = json.loads(resource("docs/schemas/replay-1.json").read_text(encoding="utf-8"))
 
 
@@ -81,7 +83,10 @@ BREAKS = {
         lambda body: {"timings": {"cache_n": len(body["prompt"]) + 5, "prompt_n": -5}},
         r"does not say how many prompt tokens came from the cache \(timings.cache_n\); .*",
     ),
-    "huge": ({"timings": {"cache_n": 10**18, "prompt_n": 10**18}}, r"counts 1000000000000000000 cached and .* for a prompt of \d+; .*"),
+    "huge": (
+        {"timings": {"cache_n": 10**18, "prompt_n": 10**18}},
+        r"counts 1000000000000000000 cached and .* for a prompt of \d+; .*",
+    ),
     "float": ({"timings": {"cache_n": 1e308, "prompt_n": 1}}, r"does not say how many prompt tokens came from the cache .*"),
     "unknown": ((404, b""), r"/completion: HTTP 404"),
     "html": ((502, b"<html>Bad gateway</html>"), r"/completion: HTTP 502"),
@@ -140,38 +145,51 @@ def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer
     fake.answers["/slots"] = [{**SLOT, "n_ctx": 512}]
     outcome = replay("--server", fake.url)
     assert outcome.code == 2
-    assert re.search(r"the task needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err)
+    assert re.search(
+        r"the task needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err
+    )
 
 
-@pytest.mark.parametrize(
-    ("path", "answer"),
-    [
-        ("/tokenize", {"tokens": ["x"]}),
-        ("/tokenize", {"tokens": None}),
-        ("/apply-template", {"prompt": 7}),
-        ("/props", []),
-        ("/props", {**PROPS, "chat_template": ""}),
-        ("/props", {**PROPS, "chat_template": "{% for i in range(1000000000) %}{% endfor %}"}),
-        ("/props", {**PROPS, "total_slots": -1}),
-        ("/props", {**PROPS, "default_generation_settings": {"n_ctx": 10**30}}),
-        ("/slots", [{"id": "x", "n_ctx": "y"}]),
-        ("/slots", [{"id": 0, "n_ctx": -5}]),
-    ],
-)
-def test_a_reply_that_makes_no_sense_is_an_error_and_no_crash(
-    replay: Replay, fake: FakeLlamaServer, path: str, answer: object
+NONSENSE = [
+    ("/tokenize", {"tokens": ["x"]}, "the answer to /tokenize is not what a llama-server gives"),
+    ("/tokenize", {"tokens": None}, "the answer to /tokenize is not what a llama-server gives"),
+    ("/apply-template", {"prompt": 7}, "the answer to /apply-template is not what a llama-server gives"),
+    ("/props", [], "does not answer like a llama-server"),
+    ("/props", {**PROPS, "chat_template": ""}, "has no chat template; give one with --chat-template"),
+    ("/props", {**PROPS, "chat_template": "{% for i in range(1000000000) %}{% endfor %}"}, "counts to more than 100,000"),
+    ("/slots", [{"id": 0, "n_ctx": -5}], "does not say how large its context is"),
+]
+
+
+@pytest.mark.parametrize(("path", "answer", "message"), NONSENSE)
+def test_a_reply_that_makes_no_sense_is_an_error(
+    replay: Replay, fake: FakeLlamaServer, path: str, answer: object, message: str
 ) -> None:
     fake.answers[path] = answer
     outcome = replay("--server", fake.url)
-    assert outcome.code in (0, 2)
-    assert re.fullmatch(r"(promptguard: error: [^\n]+\n)?", outcome.err)
-    assert (outcome.code == 2) == bool(outcome.err)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+@pytest.mark.parametrize("slots", [[{"id": "x", "n_ctx": "y"}], [{"id": [0]}], {"id": 0}, [None], b""])
+def test_slots_that_make_no_sense_count_as_not_listed(replay: Replay, fake: FakeLlamaServer, slots: object) -> None:
+    fake.answers["/slots"] = slots
+    outcome = replay("--server", fake.url, "--output-format", "json")
+    assert outcome.code == (2 if slots == b"" else 0)
+    assert slots == b"" or any("does not list its slots" in note for note in json.loads(outcome.out)["notes"])
+
+
+def test_what_a_server_says_of_itself_is_printed_without_control_characters(replay: Replay, fake: FakeLlamaServer) -> None:
+    named = {"model_alias": "\x1b[2Jm\u202e", "build_info": "\x07b\r", "total_slots": -3}
+    fake.answers["/props"] = {**fake.answers["/props"], **named}
+    outcome = replay("--server", fake.url)
+    assert outcome.code == 0
+    assert not set(outcome.out) & set("\x1b\x07\r\u202e")
+    assert "slot 0 of 1" in outcome.out
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2])
-def test_an_engine_that_is_killed_in_mid_run(
-    replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch, turn: int
-) -> None:
+def test_an_engine_that_is_killed_in_mid_run(replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch, turn: int) -> None:
     @contextmanager
     def progress(total: int, description: str) -> Iterator[Callable[[str], None]]:
         labels: list[str] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from conftest import Replay, listing
+from command_line import Replay, listing
 from models_for_tests import with_chat_template, without_weights
 from tiny_task import SYSTEM, TASK
 
@@ -106,9 +106,7 @@ def test_the_uncached_run_is_shown_beside_the_cached_one(replay: Replay) -> None
     plain = report(replay("--output-format", "json").out)
     both = report(replay("--output-format", "json", "--compare-uncached").out)
     counts = ("prompt", "cached", "prefilled", "ideal", "reusable")
-    assert [[turn[key] for key in counts] for turn in both["turns"]] == [
-        [turn[key] for key in counts] for turn in plain["turns"]
-    ]
+    assert [[turn[key] for key in counts] for turn in both["turns"]] == [[turn[key] for key in counts] for turn in plain["turns"]]
     assert all(turn["seconds_uncached"] is None for turn in plain["turns"])
     assert all(turn["seconds_uncached"] > 0 for turn in both["turns"])
     assert both["totals"]["uncached_ratio"] == pytest.approx(both["totals"]["seconds_uncached"] / both["totals"]["seconds"])
@@ -178,10 +176,10 @@ BAD_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD_FILES, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_bad_input_is_one_sentence_and_leaves_nothing(
-    replay: Replay, folder: Path, arguments: list[str], message: str
-) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"), BAD_FILES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(replay: Replay, folder: Path, arguments: list[str], message: str) -> None:
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
     (folder / "empty").mkdir()
@@ -261,9 +259,7 @@ TRICKS = {
 
 @pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
 @pytest.mark.parametrize("way", ["--system", "--chat-template", "--tools"])
-def test_a_hostile_template_is_refused_before_an_engine_sees_it(
-    replay: Replay, folder: Path, way: str, trick: str
-) -> None:
+def test_a_hostile_template_is_refused_before_an_engine_sees_it(replay: Replay, folder: Path, way: str, trick: str) -> None:
     (folder / "bad.j2").write_text(trick)
     before = listing(folder)
     outcome = replay(way, "bad.j2")
@@ -329,9 +325,7 @@ def test_a_report_through_a_link_replaces_what_it_leads_to(replay: Replay, folde
     assert listing(folder / "elsewhere") == ["r.json"]
 
 
-def test_a_folder_that_vanishes_during_the_run_is_an_error(
-    replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_vanishes_during_the_run_is_an_error(replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import promptguard.replay.command as command
 
     execute: Callable[..., object] = command.execute

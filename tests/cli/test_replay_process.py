@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import listing
+from command_line import listing
 
 from promptguard.models.default import default_model
 
@@ -62,7 +62,9 @@ def test_a_signal_ends_the_run_and_its_engine_and_leaves_nothing(
 
 def test_an_ignored_hangup_stays_ignored(folder: Path) -> None:
     process = subprocess.Popen(
-        [*COMMAND, "--task", "task", "-q"], preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN), start_new_session=True
+        [*COMMAND, "--task", "task", "-q"],
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+        start_new_session=True,
     )
     engine_of(process)
     os.killpg(process.pid, signal.SIGHUP)
