@@ -85,7 +85,7 @@ BREAKS = {
     ),
     "huge": (
         {"timings": {"cache_n": 10**18, "prompt_n": 10**18}},
-        r"counts 1000000000000000000 cached and .* for a prompt of \d+; .*",
+        r"counts 10{18} cached and 10{18} .* for a prompt of \d+; .*",
     ),
     "float": ({"timings": {"cache_n": 1e308, "prompt_n": 1}}, r"does not say how many prompt tokens came from the cache .*"),
     "unknown": ((404, b""), r"/completion: HTTP 404"),
@@ -145,9 +145,7 @@ def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer
     fake.answers["/slots"] = [{**SLOT, "n_ctx": 512}]
     outcome = replay("--server", fake.url)
     assert outcome.code == 2
-    assert re.search(
-        r"the task needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err
-    )
+    assert re.search(r"needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err)
 
 
 NONSENSE = [

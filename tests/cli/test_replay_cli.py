@@ -26,6 +26,10 @@ def report(text: str) -> dict[str, object]:
     return value
 
 
+def name(value: object) -> str:
+    return " ".join(value) if isinstance(value, list) else ""
+
+
 # -- exit codes and formats
 
 
@@ -216,7 +220,7 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=name)
 def test_wrong_usage(replay: Replay, folder: Path, arguments: list[str], message: str) -> None:
     before = listing(folder)
     outcome = replay(*arguments)

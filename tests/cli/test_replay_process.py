@@ -61,11 +61,7 @@ def test_a_signal_ends_the_run_and_its_engine_and_leaves_nothing(
 
 
 def test_an_ignored_hangup_stays_ignored(folder: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "--task", "task", "-q"],
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
-        start_new_session=True,
-    )
+    process = subprocess.Popen(["nohup", *COMMAND, "--task", "task", "-q"], start_new_session=True)
     engine_of(process)
     os.killpg(process.pid, signal.SIGHUP)
     assert process.wait(timeout=30) == 0
