@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tiny_task import write_task
 
 from promptguard.engines.base import Engine
 from promptguard.engines.embedded import EmbeddedServer
 from promptguard.models.default import default_model
 from promptguard.prompts.rendering import Renderer
+from promptguard.replay import command
 from promptguard.replay.inject import parse_injection
 from promptguard.replay.inputs import load_inputs
 from promptguard.replay.result import Result
@@ -35,5 +38,20 @@ def measure(renderer: Renderer) -> Callable[..., Result]:
     def run(engine: Engine, *, inject: str | None = None, options: Options | None = None, **files: Path) -> Result:
         chosen = options or Options(inject=parse_injection(inject) if inject else None)
         return Replay(load_inputs(**files), renderer, chosen).run(engine)
+
+    return run
+
+
+@pytest.fixture
+def execute(tmp_path: Path) -> Callable[..., Result]:
+    """A replay of the small task with the settings of the command line, and ``before(label)`` called ahead of each request."""
+    task = write_task(tmp_path)
+
+    def run(*, inject: str | None = None, before: Callable[[str], None] = lambda _: None, **settings: object) -> Result:
+        @contextmanager
+        def progress(total: int, description: str) -> Iterator[Callable[[str], None]]:
+            yield before
+
+        return command.execute({"task": task, **settings}, inject=inject, progress=progress)
 
     return run
