@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chat_templates import CHATML
 from llama_server import Server, serve
 from models_for_tests import with_chat_template
 
@@ -207,20 +208,12 @@ def test_a_server_that_dies_in_mid_run_leaves_what_was_measured(execute: Execute
 # -- chat templates
 
 
-TEMPLATE = (
-    "{% if tools %}{{ tools | tojson }}\n{% endif %}"
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments | tojson }}{% endfor %}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
-
-
 def test_a_chat_template_of_the_user_is_measured_and_not_the_servers(execute: Execute, tmp_path: Path) -> None:
     path = tmp_path / "own.jinja"
-    path.write_text(TEMPLATE)
+    path.write_text(CHATML)
     with serve(default_model()) as server:
         result = execute(server=server.address, chat_template=path)
-    with serve(default_model(), chat_template=TEMPLATE) as server:
+    with serve(default_model(), chat_template=CHATML) as server:
         same = execute(server=server.address, chat_template=path)
     assert result.passed
     assert result.subject.chat_template == str(path)
@@ -230,7 +223,7 @@ def test_a_chat_template_of_the_user_is_measured_and_not_the_servers(execute: Ex
 
 
 def test_a_template_that_we_render_otherwise_is_taken_from_the_server(execute: Execute, tmp_path: Path) -> None:
-    model = with_chat_template(tmp_path / "pi.gguf", "{{ 3.141592653589793 }}\n" + TEMPLATE)  # llama.cpp prints six digits
+    model = with_chat_template(tmp_path / "pi.gguf", "{{ 3.141592653589793 }}\n" + CHATML)  # llama.cpp prints six digits
     with serve(model) as server:
         result = execute(server=server.address)
     assert result.passed
