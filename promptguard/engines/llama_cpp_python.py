@@ -118,7 +118,7 @@ class LlamaCppPython:
         self.close()
 
     def _ask(self, doing: str, **message: Any) -> dict[str, Any]:
-        self._child.send(message)
+        self._child.send(message, doing)
         answer = self._child.receive(self._timeout, doing)
         if "error" in answer:
             raise EngineError(f"{NAME} failed while {doing} ({answer['error']})", where=str(self._model))

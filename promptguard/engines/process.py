@@ -67,13 +67,18 @@ class ChildProcess:
             return False
         return True
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any], doing: str = "starting") -> None:
+        """Give one line of JSON to the child.
+
+        Raises:
+            EngineError: the child is gone.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(orjson.dumps(message) + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise self.died("did not start") from None
+            raise self.died(f"died while {doing}") from None
 
     def receive(self, timeout: float, doing: str) -> dict[str, Any]:
         """One line of JSON from the child.
