@@ -21,6 +21,13 @@ PROPS: dict[str, Any] = {
 SLOT = {"id": 0, "n_ctx": 4096, "is_processing": False, "id_task": 7}
 
 
+def tokenize(body: dict[str, Any]) -> dict[str, list[Any]]:
+    """Every character is a token."""
+    if body.get("with_pieces"):
+        return {"tokens": [{"id": ord(char), "piece": char} for char in body["content"]]}
+    return {"tokens": [ord(char) for char in body["content"]]}
+
+
 class FakeLlamaServer:
     """Answers are values, or functions of the request's JSON body; a tuple is ``(status, value)``; bytes are sent as they are."""
 
@@ -30,7 +37,7 @@ class FakeLlamaServer:
         self.answers: dict[str, Any] = {
             "/props": PROPS,
             "/slots": [SLOT],
-            "/tokenize": lambda body: {"tokens": [ord(char) for char in body["content"]]},
+            "/tokenize": tokenize,
             "/apply-template": lambda body: {"prompt": "".join(message["content"] for message in body["messages"])},
             "/completion": lambda body: {"timings": {"cache_n": 0, "prompt_n": len(body["prompt"])}},
         }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from promptguard.prompts.request import Message, Request
 
@@ -66,13 +66,14 @@ class LiveReply:
     Attributes:
         message: the assistant message as the engine parsed it, ready to be replayed.
         tokens: ids of the generated tokens, without the one that ended the reply.
+        text: what was generated, as it came, before the engine took it apart.
     """
 
     message: Message
     completion: Completion
     tokens: Sequence[int]
+    text: str
     finish_reason: str = "stop"
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Engine(Protocol):

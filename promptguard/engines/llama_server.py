@@ -173,8 +173,9 @@ class LlamaServer:
             choice = answer["choices"][0]
             message = dict(choice["message"])
             generated = answer["__verbose"]["tokens"]
+            text = _text(answer["__verbose"].get("content"))
             timings = answer["timings"]
-        except (KeyError, IndexError, TypeError, ValueError):
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise EngineError(
                 "does not report the tokens that it generated (__verbose.tokens)",
                 where=self._client.base_url,
@@ -190,6 +191,7 @@ class LlamaServer:
             message=_clean_message(message),
             completion=replace(completion, seconds=prompt_seconds),
             tokens=generated[:-1],
+            text=text,
             finish_reason=_text(choice.get("finish_reason")) or "stop",
         )
 

@@ -112,7 +112,7 @@ class _Starter:
             return
         self._model = self._choose_model()
         if chat_template is None:
-            self._try_own_template(replay)
+            _try_own_template(replay, self._model)
         # A token is rarely shorter than three characters; where it is, the engine is started once more.
         live = self._given.get("max_turns", Options.max_turns) * self._given.get("max_tokens", Options.max_tokens)
         estimate = replay.characters // 3 + 1024 + (live if self._given.get("live") else 0)
@@ -135,18 +135,6 @@ class _Starter:
                 hint="use a shorter --task, or a model with a larger context",
             )
         return engine
-
-    def _try_own_template(self, replay: Replay) -> None:
-        """See that the model's chat template exists and is neither endless nor huge: the engine would render it all the same."""
-        text = chat_template_of(read_header(self._model))
-        if text is None:
-            raise InputError("the model has no chat template", where=str(self._model), hint="give one with --chat-template")
-        try:
-            replay.try_template(chat_template_source(text, f"<chat template of {self._model.name}>"))
-        except TemplateLimitError:
-            raise
-        except TemplateError:
-            pass  # the engine may know more
 
     def _choose_model(self) -> Path:
         if "model" in self._given:
@@ -197,6 +185,19 @@ class _Starter:
         )
         self._stack.callback(client.close)
         return LlamaServer(client, slot=self._given.get("slot"))
+
+
+def _try_own_template(replay: Replay, model: Path) -> None:
+    """See that the model's chat template exists and is neither endless nor huge: the engine would render it all the same."""
+    text = chat_template_of(read_header(model))
+    if text is None:
+        raise InputError("the model has no chat template", where=str(model), hint="give one with --chat-template")
+    try:
+        replay.try_template(chat_template_source(text, f"<chat template of {model.name}>"))
+    except TemplateLimitError:
+        raise
+    except TemplateError:
+        pass  # the engine may know more
 
 
 def _round_up(tokens: int) -> int:

@@ -225,6 +225,7 @@ class _Run:
             sent.append(prompt)
             held = replace(
                 prompt,
+                text=prompt.text + answer.text,
                 tokens=[*prompt.tokens, *answer.tokens],
                 reply=answer.message,
                 reply_start_token=len(prompt.tokens),

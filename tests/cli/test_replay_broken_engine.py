@@ -29,12 +29,6 @@ def render(body: dict[str, Any]) -> dict[str, str]:
     return {"prompt": "".join(f"[{m['role']}]{m.get('content', '')}[/]" for m in body["messages"]) + "[assistant]"}
 
 
-def tokenize(body: dict[str, Any]) -> dict[str, list[Any]]:
-    if body.get("with_pieces"):
-        return {"tokens": [{"id": ord(char), "piece": char} for char in body["content"]]}
-    return {"tokens": [ord(char) for char in body["content"]]}
-
-
 class Caching:
     """A server with one slot and a prefix cache; ``broken`` answers instead from the given request on, the warm-up being 1."""
 
@@ -62,7 +56,6 @@ def fake(httpserver: HTTPServer) -> FakeLlamaServer:
     fake.answers["/props"] = {**PROPS, "default_generation_settings": {"n_ctx": 16384}, "chat_template": TEMPLATE}
     fake.answers["/slots"] = [{**SLOT, "n_ctx": 16384}]
     fake.answers["/apply-template"] = render
-    fake.answers["/tokenize"] = tokenize
     fake.answers["/completion"] = Caching()
     return fake
 

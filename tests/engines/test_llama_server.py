@@ -228,11 +228,11 @@ def test_a_live_reply_keeps_what_an_agent_replays(fake: FakeLlamaServer) -> None
             {"message": {"role": "assistant", "content": None, "tool_calls": [call], "x": 1}, "finish_reason": "tool_calls"}
         ],
         "timings": {"cache_n": 4, "prompt_n": 1, "prompt_ms": 250.0},
-        "__verbose": {"tokens": [5, 6, 7]},
+        "__verbose": {"tokens": [5, 6, 7], "content": "<tool_call>{}"},
     }
     reply = connect(fake).chat(Request(messages=({"role": "user", "content": "x"},)), max_tokens=4)
     assert reply.message == {"role": "assistant", "content": "", "tool_calls": [call]}
-    assert list(reply.tokens) == [5, 6]
+    assert (list(reply.tokens), reply.text) == ([5, 6], "<tool_call>{}")
     assert (reply.completion.cached, reply.completion.prefilled, reply.completion.seconds) == (4, 1, 0.25)
 
 
