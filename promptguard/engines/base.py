@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
+from promptguard.core.errors import EngineError
 from promptguard.prompts.request import Message, Request
 
 
@@ -73,6 +74,14 @@ class LiveReply:
     tokens: Sequence[int]
     finish_reason: str = "stop"
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class StatusError(EngineError):
+    """The server answered with an error status."""
+
+    def __init__(self, status: int, what: str, *, where: str, hint: str | None = None) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.status = status
 
 
 class Engine(Protocol):

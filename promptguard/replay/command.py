@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -52,6 +53,7 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
         seed=given.get("seed", 0),
         inject=parse_injection(inject) if inject is not None else None,
     )
+    begin = time.perf_counter()
     with ExitStack() as stack:
         renderer = stack.enter_context(Renderer())
         renderer.start()
@@ -69,7 +71,12 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
                 raise
             engine.close()
             result = replay.run(starter.again(error.needed), bar)
-        return replace(result, notes=starter.notes + result.notes)
+        return replace(
+            result,
+            notes=starter.notes + result.notes,
+            seconds_total=time.perf_counter() - begin,
+            seconds_engine=result.seconds_engine + starter.seconds,
+        )
 
 
 def _check_choice(given: Mapping[str, Any]) -> None:
@@ -102,6 +109,7 @@ class _Starter:
         self._template: str | None = None
         self._model: Path | None = None
         self.notes: tuple[str, ...] = ()
+        self.seconds = 0.0  # spent waiting for it to start
         self.can_grow = "server" not in given and "ctx_size" not in given
 
     def begin(self, replay: Replay, chat_template: str | None) -> None:
@@ -119,9 +127,11 @@ class _Starter:
 
     def connect(self) -> Engine:
         """The engine, ready."""
-        if "server" in self._given:
-            return self._connect_to_server()
-        engine: Engine = self._engine.connect()
+        begin = time.perf_counter()
+        try:
+            engine: Engine = self._connect_to_server() if "server" in self._given else self._engine.connect()
+        finally:
+            self.seconds += time.perf_counter() - begin
         return engine
 
     def again(self, context: int) -> Engine:

@@ -6,15 +6,15 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptguard.core.errors import EngineError, InputError, PromptguardError
 from promptguard.engines.base import Completion, Engine
 from promptguard.engines.timed import TimedEngine
 from promptguard.prompts.chat import ChatTemplate
-from promptguard.prompts.divergence import Divergence, common_prefix, first_divergence
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Prompt, Traced, chat_template_source
+from promptguard.prompts.sequences import common_prefix
 from promptguard.replay.build import Builder
 from promptguard.replay.gate import Gate, judge
 from promptguard.replay.inject import Injection
@@ -23,6 +23,9 @@ from promptguard.replay.live import LiveConversation
 from promptguard.replay.result import Result, Subject, Turn
 from promptguard.replay.script import Script
 from promptguard.replay.texts import Texts
+
+if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.prompts.divergence import Divergence
 
 Progress = Callable[[str], None]
 # Any other first message will do: what both prompts share is the resident prefix.
@@ -278,6 +281,8 @@ class _Run:
         self._turns.append(turn)
 
     def _explain(self, held: Prompt, prompt: Prompt, turn: Turn) -> Divergence | None:
+        from promptguard.prompts.divergence import first_divergence
+
         found = first_divergence(self._texts.with_starts(held), self._texts.with_starts(prompt))
         return replace(found, tokens_lost=turn.prompt_loss) if found is not None else None
 

@@ -123,12 +123,14 @@ def load_task(path: Path | None = None) -> Task:
     """Read a task.
 
     Args:
-        path: the YAML file; ``None`` for the four-tool task that ships with promptguard.
+        path: the YAML file, or a folder with a ``task.yaml``; ``None`` for the four-tool task that ships with promptguard.
 
     Raises:
         InputError: the file, or one beside it that it names, cannot be read or is not what it should be; with line and column.
     """
     path = resource(DEFAULT_TASK) if path is None else path
+    if path.is_dir():
+        path = path / "task.yaml"
     return _Reader(path).task(_parse(path, read_text(path, limit=MAX_BYTES, what="the task")))
 
 

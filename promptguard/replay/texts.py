@@ -14,9 +14,10 @@ from promptguard.core.errors import TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Engine
 from promptguard.prompts.chat import ChatTemplate
-from promptguard.prompts.divergence import common_prefix
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Message, Prompt, Request, Traced
+from promptguard.prompts.sequences import common_prefix
+from promptguard.prompts.tokens import token_starts
 
 
 class Texts:
@@ -113,33 +114,3 @@ class Texts:
             return self._ours([request], [datetime.now()])[0].text == again  # noqa: DTZ005
         except TemplateError:
             return False
-
-
-def token_starts(text: str, pieces: Sequence[bytes]) -> list[int] | None:
-    """The code point at which each token starts.
-
-    A token that begins inside a code point counts as starting at it. The engine may put tokens in front that are not in the text
-    (a BOS, the blank that SentencePiece adds); they start at 0.
-
-    Returns:
-        ``None`` where the pieces do not add up to the text.
-    """
-    data = text.encode("utf-8", "surrogatepass")
-    joined = b"".join(pieces)
-    extra = len(joined) - len(data)
-    if extra < 0 or joined[extra:] != data:
-        return None
-    # Code point of each byte: a continuation byte belongs to the code point that has begun.
-    starts: list[int] = []
-    position = -extra
-    byte = 0
-    point = -1
-    for piece in pieces:
-        target = max(position, 0)
-        while byte <= target and byte < len(data):
-            if data[byte] & 0xC0 != 0x80:
-                point += 1
-            byte += 1
-        starts.append(max(point, 0) if target < len(data) else len(text))
-        position += len(piece)
-    return starts
