@@ -174,9 +174,10 @@ class _Run:
         rendered = self._texts.render_all([*requests, other], [*clocks, clocks[0]])
         prompts = [self._texts.prompt(request, text) for request, text in zip(requests, rendered, strict=False)]
         held = self._resident(prompts[0], self._texts.prompt(other, rendered[-1]))
+        following = [*(prompt.text for prompt in prompts[2:]), ""]
         filled = [
-            self._texts.with_reply(prompt, turn.reply, clock)
-            for prompt, turn, clock in zip(prompts[1:], script.turns, clocks[1:], strict=True)
+            self._texts.with_reply(prompt, turn.reply, clock, after)
+            for prompt, turn, clock, after in zip(prompts[1:], script.turns, clocks[1:], following, strict=True)
         ]
         self._check_context(max(len(prompt.tokens) for prompt in filled))
         self._warm_up(held)
