@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -285,7 +286,14 @@ class _Run:
         from promptguard.prompts.divergence import first_divergence
 
         found = first_divergence(self._texts.with_starts(held), self._texts.with_starts(prompt))
-        return replace(found, tokens_lost=turn.prompt_loss) if found is not None else None
+        if found is None:
+            return None
+        remedy = found.remedy
+        for stand_in in self._builder.stand_ins:
+            if stand_in.varies and found.expression and re.search(rf"\b{re.escape(stand_in.name)}\b", found.expression):
+                remedy += f"; or, if {stand_in.name} stays the same within a conversation, give its value with --context"
+                break
+        return replace(found, tokens_lost=turn.prompt_loss, remedy=remedy)
 
     # -- what it was
 
