@@ -7,9 +7,12 @@ from pathlib import Path
 
 import click
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout, not an installed package
+
 from promptguard.cli.commands import promptguard
 
-TARGET = Path(__file__).resolve().parent.parent / "promptguard" / "cli" / "help.txt"
+TARGET = ROOT / "promptguard" / "cli" / "help.txt"
 COLUMNS = 100
 
 
