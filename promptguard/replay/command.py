@@ -13,6 +13,7 @@ from typing import Any
 from promptguard.core.errors import ConfigError, EngineError, InputError
 from promptguard.engines.base import Engine
 from promptguard.models.default import default_model
+from promptguard.models.markers import default_model_for
 from promptguard.parse.gguf import chat_template as chat_template_of
 from promptguard.parse.gguf import read_header
 from promptguard.prompts.rendering import Renderer
@@ -157,6 +158,15 @@ class _Starter:
             target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"
             report = make_tiny(Path(self._given["model_from"]), target)
             self.notes = tuple(f"the model is a tiny-random twin: {note}" for note in report.notes)
+            return target
+        if self._template is not None:
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
+            target = Path(folder) / default_model().name
+            added = default_model_for(self._template, target)
+            if added:
+                self.notes = (
+                    f"{len(added)} markers of the chat template were added to the tiny model's vocabulary, as in the model it is for",
+                )
             return target
         return default_model()
 
