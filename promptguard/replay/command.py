@@ -164,9 +164,8 @@ class _Starter:
             target = Path(folder) / default_model().name
             added = default_model_for(self._template, target)
             if added:
-                self.notes = (
-                    f"{len(added)} markers of the chat template were added to the tiny model's vocabulary, as in the model it is for",
-                )
+                note = f"{len(added)} markers of the chat template were added to the tiny model's vocabulary"
+                self.notes = (f"{note}, as they are tokens in the model that it is for",)
             return target
         return default_model()
 
