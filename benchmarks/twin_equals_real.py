@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from promptguard.models.twin import make_twin  # noqa: E402
+from promptguard.models.twin import make_twin
 
 SERVER = """
 import sys, xllamacpp

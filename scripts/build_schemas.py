@@ -6,9 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the checkout, not an installed package
+
 from promptguard.core.config_schema import config_schema_text
 
-CONFIG_SCHEMA = Path(__file__).resolve().parent.parent / "docs" / "schemas" / "config-1.json"
+CONFIG_SCHEMA = ROOT / "docs" / "schemas" / "config-1.json"
 
 
 def main() -> int:

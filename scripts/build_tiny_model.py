@@ -20,8 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from promptguard.models.twin import write_model  # noqa: E402
-from promptguard.parse.gguf import Value  # noqa: E402
+from promptguard.models.twin import write_model
+from promptguard.parse.gguf import Value
 
 FOLDER = ROOT / "fixtures" / "models" / "tiny"
 MODEL = FOLDER / "promptguard-tiny.gguf"

@@ -18,11 +18,23 @@ EXIT_INTERRUPTED = EXIT_SIGNAL + 2
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments in (["--version"], ["-V"]):  # spares the import of click, for hooks that only ask this
-        sys.stdout.write(f"promptguard {__version__}\n")
-        sys.exit(0)
+    quick = _quick_answer(arguments)
+    if quick is not None:
+        sys.stdout.write(quick)
+        sys.exit(0 if arguments else EXIT_USAGE)
     _unwind_on_signals()
     sys.exit(_run(arguments))
+
+
+def _quick_answer(arguments: Sequence[str]) -> str | None:
+    """What can be said without importing click, which takes longer than Python itself takes to start."""
+    if arguments in (["--version"], ["-V"]):
+        return f"promptguard {__version__}\n"
+    if arguments in ([], ["--help"], ["-h"]):
+        # Made from the commands by scripts/build_help.py; a test says when it is stale.
+        with open(__file__[: -len("main.py")] + "help.txt", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs as much again
+            return file.read()
+    return None
 
 
 def _unwind_on_signals() -> None:

@@ -34,9 +34,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _parameters(settings: dict[str, Any]) -> Any:
-    import xllamacpp
-
+def _serve(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = settings["model"]
     params.n_ctx = settings["context"]
@@ -75,8 +73,10 @@ def main() -> None:
     os.dup2(2, 1)  # native code may print; only our one line goes to the parent
     _end_with_parent()
     try:
-        server = _parameters(json.loads(line))
-        answer.write(json.dumps({"address": server.listening_address}) + "\n")
+        import xllamacpp
+
+        server = _serve(xllamacpp, json.loads(line))
+        answer.write(json.dumps({"address": server.listening_address, "version": xllamacpp.__version__}) + "\n")
     except BaseException as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")
         answer.flush()

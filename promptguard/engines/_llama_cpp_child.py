@@ -60,7 +60,7 @@ class Session:
     def complete(self, tokens: list[int], cache: bool) -> dict[str, Any]:
         """Evaluate a prompt and sample one token, which is not evaluated."""
         if not cache:
-            self._llm.reset()  # type: ignore[no-untyped-call]
+            self._llm.reset()
         self._evaluated.clear()
         start = time.perf_counter()
         next(self._llm.generate(tokens, temp=0.0))

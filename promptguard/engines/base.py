@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Protocol
 
+from promptguard.core.errors import EngineError
 from promptguard.prompts.request import Message, Request
 
 
@@ -74,6 +75,14 @@ class LiveReply:
     tokens: Sequence[int]
     text: str
     finish_reason: str = "stop"
+
+
+class StatusError(EngineError):
+    """The server answered with an error status."""
+
+    def __init__(self, status: int, what: str, *, where: str, hint: str | None = None) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.status = status
 
 
 class Engine(Protocol):

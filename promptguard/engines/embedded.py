@@ -9,7 +9,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -69,7 +68,7 @@ class EmbeddedServer(LlamaServer):
         Raises:
             EngineError: the model cannot be loaded, or the server died or took too long.
         """
-        from promptguard.engines.http import JSONClient
+        from promptguard.engines.http import JSONClient  # while the child loads the model
 
         answer = self._child.receive(self._timeout, f"loading {self._model.name}")
         if "error" in answer:
@@ -87,7 +86,7 @@ class EmbeddedServer(LlamaServer):
             client.close()
             raise self._explain(error, "starting") from None
         # The wheel does not know the build number of the llama.cpp in it; its own version tells as much.
-        self._info = replace(self._info, model=self._model.name, build=f"xllamacpp {version('xllamacpp')}", url=None)
+        self._info = replace(self._info, model=self._model.name, build=f"xllamacpp {answer.get('version')}", url=None)
         return self
 
     def complete(self, tokens: Sequence[int], *, cache: bool = True) -> Completion:

@@ -12,18 +12,11 @@ import httpx
 import orjson
 
 from promptguard.core.errors import ConfigError, EngineError
+from promptguard.engines.base import StatusError
 
 API_KEY_VARIABLE = "PROMPTGUARD_API_KEY"
 MAX_BODY = 64 * 2**20
 CONNECT_TRIES = 3
-
-
-class StatusError(EngineError):
-    """The server answered with an error status."""
-
-    def __init__(self, status: int, what: str, *, where: str, hint: str | None = None) -> None:
-        super().__init__(what, where=where, hint=hint)
-        self.status = status
 
 
 def check_url(url: str) -> str:

@@ -11,12 +11,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptguard.core.errors import ConfigError, EngineError
-from promptguard.engines.base import Completion, EngineInfo, LiveReply
-from promptguard.engines.http import JSONClient, StatusError
+from promptguard.engines.base import Completion, EngineInfo, LiveReply, StatusError
 from promptguard.prompts.request import Message, Request
+
+if TYPE_CHECKING:  # importing an HTTP client takes longer than starting an engine
+    from promptguard.engines.http import JSONClient
 
 NO_CACHE_FIGURES = "llama-server reports it since September 2025 (its pull request 15827): use a newer build"
 

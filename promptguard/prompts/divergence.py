@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +15,9 @@ from promptguard.prompts.blame.tools import blame_tools
 from promptguard.prompts.causes import Cause as Cause
 from promptguard.prompts.request import Block, Prompt, Traced
 from promptguard.prompts.segments import Segment, has_system, segment_at, segments, text_of
-from promptguard.prompts.shapes import first_difference, show, visible
+from promptguard.prompts.sequences import common_prefix as common_prefix
+from promptguard.prompts.sequences import first_difference
+from promptguard.prompts.shapes import show, visible
 
 _LEAD = 12  # code points of an excerpt in front of the difference
 _EXCERPT = 40
@@ -34,8 +35,8 @@ class Divergence:
         token: index of the first token that differs.
         char: code point in both texts where they first differ.
         block: the block of the new prompt that it lies in.
-        before, after: what stood there and what stands there now, a few words of each, from a little before the difference; in one
-            line, with control characters and backslashes written as escapes.
+        before, after: what stood there and what stands there now, a few words of each, from a little before the difference. They
+            are one line each, with control characters and backslashes written as escapes.
         cause: the likely cause.
         explanation: one sentence in words, such as "the tools are listed in another order".
         remedy: one sentence that says what to do.
@@ -94,13 +95,6 @@ def first_divergence(before: Prompt, after: Prompt) -> Divergence | None:
         related=blame.related,
         expression=blame.expression,
     )
-
-
-def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """Number of equal items at the head of two sequences."""
-    if type(first) is not type(second) or not isinstance(first, (list, tuple, array, range)):
-        return first_difference(list(first), list(second))
-    return first_difference(first, second)
 
 
 def excerpt(text: str, char: int) -> str:

@@ -7,13 +7,13 @@ Every pattern is bounded, and is run on a few hundred code points around the dif
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from promptguard.prompts.names import Kind, kind_of_name, words
+from promptguard.prompts.sequences import common_suffix
 
 Shape = Literal["clock", "id", "temp-path", "path", "address", "email", "number"]
 
@@ -21,7 +21,6 @@ _AROUND = 100  # code points on each side of the difference that a pattern sees
 _LABEL_LINES = 12  # a heading is looked for in so many lines above the difference
 _LABEL_CHARS = 800
 _MOST_ITEMS = 5_000  # longer lists are not compared item by item
-_STEP = 1024
 
 _MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?"
@@ -135,26 +134,6 @@ def differs_in_whitespace(before: str, after: str, char: int) -> bool:
     return old[:count] == new[:count]
 
 
-def common_suffix(first: str, second: str, limit: int) -> int:
-    """Number of equal code points at the end of two texts, at most ``limit``."""
-    low, high = 0, min(len(first), len(second), limit)
-    while low < high:
-        step = min(_STEP, high - low)
-        if first[len(first) - low - step : len(first) - low] == second[len(second) - low - step : len(second) - low]:
-            low += step
-            continue
-        tail_first, tail_second = (
-            first[len(first) - low - step : len(first) - low],
-            second[len(second) - low - step : len(second) - low],
-        )
-        for old, new in zip(reversed(tail_first), reversed(tail_second), strict=True):
-            if old != new:
-                break
-            low += 1
-        return low
-    return low
-
-
 def window(before: str, after: str, char: int) -> tuple[str, str]:
     """What differs between two texts whose first difference is ``char``, without what is the same behind it."""
     tail = common_suffix(before, after, min(len(before), len(after)) - char)
@@ -231,20 +210,6 @@ def _kind_of_words(label: str) -> Kind:
     """The kind of a label of at most four words; a whole sentence is none."""
     found = words(label)
     return kind_of_name("_".join(found)) if 0 < len(found) <= 4 else "text"
-
-
-def first_difference(before: Any, after: Any) -> int:
-    """The first index at which two sequences of the same type differ; their length where one is a prefix of the other."""
-    length = min(len(before), len(after))
-    low = 0
-    while low < length:
-        step = min(_STEP, length - low)
-        if before[low : low + step] == after[low : low + step]:
-            low += step
-            continue
-        # The difference is within this step: halve it.
-        return low + bisect_left(range(low, low + step), True, key=lambda end: before[low : end + 1] != after[low : end + 1])
-    return length
 
 
 def show(text: str, limit: int = 40) -> str:

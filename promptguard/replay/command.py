@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError, TemplateLimitError
 from promptguard.engines.base import Engine
 from promptguard.models.default import default_model
+from promptguard.models.markers import default_model_for
 from promptguard.parse.gguf import chat_template as chat_template_of
 from promptguard.parse.gguf import read_header
 from promptguard.prompts.rendering import Renderer
@@ -53,6 +55,7 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
         seed=given.get("seed", 0),
         inject=parse_injection(inject) if inject is not None else None,
     )
+    begin = time.perf_counter()
     with ExitStack() as stack:
         renderer = stack.enter_context(Renderer())
         renderer.start()
@@ -70,7 +73,12 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
                 raise
             engine.close()
             result = replay.run(starter.again(error.needed), bar)
-        return replace(result, notes=starter.notes + result.notes)
+        return replace(
+            result,
+            notes=starter.notes + result.notes,
+            seconds_total=time.perf_counter() - begin,
+            seconds_engine=result.seconds_engine + starter.seconds,
+        )
 
 
 def _check_choice(given: Mapping[str, Any]) -> None:
@@ -103,6 +111,7 @@ class _Starter:
         self._template: str | None = None
         self._model: Path | None = None
         self.notes: tuple[str, ...] = ()
+        self.seconds = 0.0  # spent waiting for it to start
         self.can_grow = "server" not in given and "ctx_size" not in given
 
     def begin(self, replay: Replay, chat_template: str | None) -> None:
@@ -120,9 +129,11 @@ class _Starter:
 
     def connect(self) -> Engine:
         """The engine, ready."""
-        if "server" in self._given:
-            return self._connect_to_server()
-        engine: Engine = self._engine.connect()
+        begin = time.perf_counter()
+        try:
+            engine: Engine = self._connect_to_server() if "server" in self._given else self._engine.connect()
+        finally:
+            self.seconds += time.perf_counter() - begin
         return engine
 
     def again(self, context: int) -> Engine:
@@ -148,6 +159,14 @@ class _Starter:
             target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"
             report = make_tiny(Path(self._given["model_from"]), target)
             self.notes = tuple(f"the model is a tiny-random twin: {note}" for note in report.notes)
+            return target
+        if self._template is not None:
+            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
+            target = Path(folder) / default_model().name
+            added = default_model_for(self._template, target)
+            if added:
+                note = f"{len(added)} markers of the chat template were added to the tiny model's vocabulary"
+                self.notes = (f"{note}, as they are tokens in the model that it is for",)
             return target
         return default_model()
 

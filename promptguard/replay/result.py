@@ -6,10 +6,12 @@ The words are those of docs/numbers.md. All counts are tokens, all times seconds
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from promptguard.prompts.divergence import Divergence
 from promptguard.prompts.standins import StandIn
+
+if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.prompts.divergence import Divergence
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,13 @@ class Subject:
 
 @dataclass(frozen=True)
 class Result:
-    """A whole replay."""
+    """A whole replay.
+
+    Attributes:
+        seconds_total: wall time of the replay, the start of the engine included.
+        seconds_engine: the part of it spent waiting for the engine.
+        error: why the run ended early, where it did; ``turns`` are those measured until then.
+    """
 
     subject: Subject
     turns: tuple[Turn, ...]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptguard.core.errors import EngineError, InputError, PromptguardError
 from promptguard.core.source import Source
 from promptguard.engines.base import Completion, Engine
 from promptguard.engines.timed import TimedEngine
 from promptguard.prompts.chat import ChatTemplate
-from promptguard.prompts.divergence import Divergence, common_prefix, first_divergence
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Prompt, Traced, chat_template_source
+from promptguard.prompts.sequences import common_prefix
 from promptguard.replay.build import Builder
 from promptguard.replay.gate import Gate, judge
 from promptguard.replay.inject import Injection
@@ -24,6 +25,9 @@ from promptguard.replay.live import LiveConversation
 from promptguard.replay.result import Result, Subject, Turn
 from promptguard.replay.script import Script
 from promptguard.replay.texts import Texts
+
+if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.prompts.divergence import Divergence
 
 Progress = Callable[[str], None]
 # Any other first message will do: what both prompts share is the resident prefix.
@@ -180,9 +184,10 @@ class _Run:
         rendered = self._texts.render_all([*requests, other], [*clocks, clocks[0]])
         prompts = [self._texts.prompt(request, text) for request, text in zip(requests, rendered, strict=False)]
         held = self._resident(prompts[0], self._texts.prompt(other, rendered[-1]))
+        following = [*(prompt.text for prompt in prompts[2:]), ""]
         filled = [
-            self._texts.with_reply(prompt, turn.reply, clock)
-            for prompt, turn, clock in zip(prompts[1:], script.turns, clocks[1:], strict=True)
+            self._texts.with_reply(prompt, turn.reply, clock, after)
+            for prompt, turn, clock, after in zip(prompts[1:], script.turns, clocks[1:], following, strict=True)
         ]
         self._check_context(max(len(prompt.tokens) for prompt in filled))
         self._warm_up(held)
@@ -288,8 +293,17 @@ class _Run:
         self._turns.append(turn)
 
     def _explain(self, held: Prompt, prompt: Prompt, turn: Turn) -> Divergence | None:
+        from promptguard.prompts.divergence import first_divergence
+
         found = first_divergence(self._texts.with_starts(held), self._texts.with_starts(prompt))
-        return replace(found, tokens_lost=turn.prompt_loss) if found is not None else None
+        if found is None:
+            return None
+        remedy = found.remedy
+        for stand_in in self._builder.stand_ins:
+            if stand_in.varies and found.expression and re.search(rf"\b{re.escape(stand_in.name)}\b", found.expression):
+                remedy += f"; or, if {stand_in.name} stays the same within a conversation, give its value with --context"
+                break
+        return replace(found, tokens_lost=turn.prompt_loss, remedy=remedy)
 
     # -- what it was
 

@@ -123,7 +123,7 @@ def load_task(path: Path | None = None) -> Task:
     """Read a task.
 
     Args:
-        path: the YAML file, or a folder that holds a task.yaml; ``None`` for the four-tool task that ships with promptguard.
+        path: the YAML file, or a folder with a ``task.yaml``; ``None`` for the four-tool task that ships with promptguard.
 
     Raises:
         InputError: the file, or one beside it that it names, cannot be read or is not what it should be; with line and column.

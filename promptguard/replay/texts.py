@@ -6,6 +6,7 @@ every request of the run: then the clock of the chat template can be moved from 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,10 +14,11 @@ from datetime import datetime
 from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Engine
-from promptguard.prompts.chat import ChatTemplate
-from promptguard.prompts.divergence import common_prefix
+from promptguard.prompts.chat import END_OF_GENERATION, ChatTemplate
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Message, Prompt, Request, Traced
+from promptguard.prompts.sequences import common_prefix
+from promptguard.prompts.tokens import token_starts
 
 
 class Texts:
@@ -35,34 +37,37 @@ class Texts:
         self._template = ChatTemplate(
             renderer, template, arguments=info.arguments, bos_token=info.bos_token, eos_token=info.eos_token
         )
-        self._source = template
         self._own = own
         self.rendered_by = "promptguard"
         self.notes: list[str] = []
 
     def render_all(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
         """The prompts of a run, each at its own time."""
+        texts = self._render_all(requests, clocks)
+        self.notes.extend(_left_out(requests, texts))
+        return texts
+
+    def _render_all(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
         if self._own:
             return self._ours(requests, clocks)
-        theirs: list[str] = []
-        for number, request in enumerate(requests):
-            text = self._engine.apply_template(request)
-            if text is None:
+        ours: list[Traced] = []
+        for request in requests:
+            theirs = self._engine.apply_template(request)
+            if theirs is None:
                 return self._ours(requests, clocks)
-            theirs.append(text)
-            if number == 0 and not self._same(request, text):
+            same = self._same(request, theirs)
+            if same is None:
                 break
+            ours.append(same)
         else:
-            if all(self._same(request, text) for request, text in zip(requests[1:], theirs[1:], strict=True)):
-                self.rendered_by = "promptguard (checked against the engine)"
-                return self._ours(requests, clocks)
-        theirs.extend(self._engine.apply_template(request) or "" for request in requests[len(theirs) :])
+            self.rendered_by = "promptguard (checked against the engine)"
+            return self._ours(requests, clocks) if self._tells_time else ours
         self.rendered_by = "the engine"
         self.notes.append(
             "the engine renders this chat template differently from promptguard, so its own rendering is measured: a clock in "
             "the chat template is not moved between the turns, and places in the chat template are not known"
         )
-        return [Traced(text) for text in theirs]
+        return [Traced(self._engine.apply_template(request) or "") for request in requests]
 
     def render_live(self, request: Request, clock: datetime) -> Traced:
         """One prompt as the engine itself will render it when it is asked to answer."""
@@ -80,12 +85,28 @@ class Texts:
         """
         tokens = self._engine.tokenize(traced.text)
         if not tokens:
-            raise InputError("the chat template prints nothing", where=self._source.path, hint="use another chat template")
+            raise InputError(
+                "the chat template prints nothing", where=self._template.source.path, hint="use another chat template"
+            )
         return Prompt(request=request, text=traced.text, tokens=tokens, trace=traced)
 
-    def with_reply(self, prompt: Prompt, reply: Message, clock: datetime) -> Prompt:
-        """``prompt`` followed by the tokens that the model would have generated, without the one that ends the reply."""
-        text = self._template.reply_text(prompt.request, reply, prompt.text, clock=clock)
+    def with_reply(self, prompt: Prompt, reply: Message, clock: datetime, following: str) -> Prompt:
+        """``prompt`` followed by the tokens that the model would have generated, without the one that ends the reply.
+
+        Args:
+            prompt: what the reply answers.
+            reply: the assistant message.
+            clock: the time of the turn.
+            following: the next prompt, which tells the reply where our renderer refuses the chat template.
+        """
+        try:
+            text = self._template.reply_text(prompt.request, reply, prompt.text, clock=clock)
+        except TemplateError:
+            if not following.startswith(prompt.text):
+                raise
+            text = following[len(prompt.text) :]
+            ends = [text.find(token) for token in END_OF_GENERATION if token in text]
+            text = text[: min(ends)] if ends else ""
         whole = self._engine.tokenize(prompt.text + text)
         start = len(prompt.tokens)
         if common_prefix(whole, prompt.tokens) < start:  # a model cannot merge what it says into a token of the prompt
@@ -112,43 +133,36 @@ class Texts:
     def _ours(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
         return [self._template.render(request, clock=clock) for request, clock in zip(requests, clocks, strict=True)]
 
-    def _same(self, request: Request, theirs: str) -> bool:
-        """Whether we render ``request`` to what the engine gave a moment ago (its clock may have gone on since)."""
-        try:
-            ours = self._ours([request], [datetime.now()])[0].text  # noqa: DTZ005 - servers print their local time
-            if ours == theirs:
-                return True
-            again = self._engine.apply_template(request)
-            return self._ours([request], [datetime.now()])[0].text == again  # noqa: DTZ005
-        except TemplateError:
-            return False
+    @property
+    def _tells_time(self) -> bool:
+        """Whether the chat template can print the time: only under these names does it get one."""
+        return any(name in self._template.source.text for name in ("strftime_now", "date_string", "datetime"))
 
-
-def token_starts(text: str, pieces: Sequence[bytes]) -> list[int] | None:
-    """The code point at which each token starts.
-
-    A token that begins inside a code point counts as starting at it. The engine may put tokens in front that are not in the text
-    (a BOS, the blank that SentencePiece adds); they start at 0.
-
-    Returns:
-        ``None`` where the pieces do not add up to the text.
-    """
-    data = text.encode("utf-8", "surrogatepass")
-    joined = b"".join(pieces)
-    extra = len(joined) - len(data)
-    if extra < 0 or joined[extra:] != data:
+    def _same(self, request: Request, theirs: str) -> Traced | None:
+        """Our rendering of ``request`` where it equals what the engine just gave (its clock may have gone on since)."""
+        for _ in range(2):
+            try:
+                ours = self._ours([request], [datetime.now()])[0]  # noqa: DTZ005 - servers print their local time
+            except TemplateError:
+                return None
+            if ours.text == theirs:
+                return ours
+            if not self._tells_time:
+                return None
+            theirs = self._engine.apply_template(request) or ""
         return None
-    # Code point of each byte: a continuation byte belongs to the code point that has begun.
-    starts: list[int] = []
-    position = -extra
-    byte = 0
-    point = -1
-    for piece in pieces:
-        target = max(position, 0)
-        while byte <= target and byte < len(data):
-            if data[byte] & 0xC0 != 0x80:
-                point += 1
-            byte += 1
-        starts.append(max(point, 0) if target < len(data) else len(text))
-        position += len(piece)
-    return starts
+
+
+def _left_out(requests: Sequence[Request], texts: Sequence[Traced]) -> list[str]:
+    """What the chat template does not print, and a run therefore says nothing about."""
+    notes = []
+    tools = [str(tool["function"]["name"]) for tool in requests[0].tools]
+    if tools and not any(name in texts[0].text for name in tools):
+        notes.append("the chat template does not print the tools: this run says nothing about them")
+    for request, text in zip(requests, texts, strict=True):
+        last = request.messages[-1]
+        content = str(last.get("content", "")).strip()[:60]
+        if last["role"] == "tool" and content not in text.text and json.dumps(content, ensure_ascii=False)[1:-1] not in text.text:
+            notes.append("the chat template does not print tool results: this run says nothing about them")
+            break
+    return notes

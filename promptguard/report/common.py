@@ -5,12 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from promptguard.core.numbers import percent
 from promptguard.core.source import Place
-from promptguard.prompts.divergence import Divergence
 from promptguard.replay.result import Result, Turn
+
+if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.prompts.divergence import Divergence
 
 _TAB = 4
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptguard import __version__
 from promptguard.core.source import Place
-from promptguard.prompts.divergence import Divergence
 from promptguard.replay.result import Result, Turn
 from promptguard.report.common import uncached_ratio, verdict
+
+if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.prompts.divergence import Divergence
 
 VERSION = 1
 """Rises when a key is removed or changes its meaning. A new key only has to stand in the schema."""

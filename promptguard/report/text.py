@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from promptguard.prompts.divergence import Divergence
 from promptguard.replay.result import Result
 from promptguard.report.common import (
     Repeated,
@@ -26,6 +25,9 @@ from promptguard.report.common import (
     where,
     width,
 )
+
+if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.prompts.divergence import Divergence
 
 Line = list[tuple[str, str]]
 """Segments of printable text, each with the name of its style."""

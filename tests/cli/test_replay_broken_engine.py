@@ -63,7 +63,7 @@ def fake(httpserver: HTTPServer) -> FakeLlamaServer:
 def test_the_fake_is_good_enough_to_pass(replay: Replay, fake: FakeLlamaServer) -> None:
     outcome = replay("--server", fake.url, "--output-format", "json")
     found = json.loads(outcome.out)
-    assert (outcome.code, found["verdict"], found["notes"]) == (0, "passed", [])
+    assert (outcome.code, found["verdict"]) == (0, "passed")
     assert found["subject"]["rendered_by"] == "promptguard (checked against the engine)"
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from promptguard.prompts.divergence import common_prefix, excerpt, first_divergence
 from promptguard.prompts.request import Prompt, Request
-from promptguard.prompts.shapes import common_suffix
+from promptguard.prompts.sequences import common_suffix
 
 TEXTS = st.text(alphabet="ab \n\\<|é😀1:", max_size=60)
 MESSAGES = st.lists(

@@ -157,6 +157,7 @@ def test_a_model_that_calls_for_ever_is_stopped(live: Callable[..., Any]) -> Non
 def test_a_reply_that_the_engine_trims_is_the_replys_fault(live: Callable[..., Any]) -> None:
     result, _ = live({"content": "Clear.", "generated": "Clear. \n"}, {"content": "Rain."})
     assert causes(result) == {2: "K10"}
+    assert "the white space at the end of the reply" in result.turns[1].divergence.explanation
     assert result.turns[1].divergence.before.endswith("Clear. \\n")
     assert result.turns[1].prompt_loss == 2
 

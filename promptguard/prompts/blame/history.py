@@ -10,7 +10,8 @@ from promptguard.prompts import causes
 from promptguard.prompts.blame.base import Blame
 from promptguard.prompts.request import Message, Prompt
 from promptguard.prompts.segments import calls_of, conversation, has_system, reasoning_of, text_of
-from promptguard.prompts.shapes import differs_in_whitespace, first_difference, show, window
+from promptguard.prompts.sequences import first_difference
+from promptguard.prompts.shapes import differs_in_whitespace, show, window
 
 _MOST_MOVED = 1_000  # messages that are tried as dropped or inserted
 _OVERLAP = 50  # messages that must agree behind a drop

@@ -126,6 +126,9 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment])
         )
         return _blame(before, after, char, explanation)
     if own and char >= own[-1].end > before.reply_start:
+        rest = before.text[own[-1].end :]
+        if rest.isspace():  # no chat template could print what the message does not hold
+            return Blame(causes.REPLY_ROUND_TRIP, f"the white space at the end of the reply ({show(rest)}) was not replayed")
         explanation = "the chat template ends the reply in the history with other text than the model ended it with"
         return _blame(before, after, char, explanation)
     return None

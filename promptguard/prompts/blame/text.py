@@ -10,16 +10,8 @@ from promptguard.prompts.blame.base import Blame, Origin, differing_origin
 from promptguard.prompts.causes import Cause
 from promptguard.prompts.names import Kind, kind_of_expression
 from promptguard.prompts.request import Traced
-from promptguard.prompts.shapes import (
-    Shape,
-    differs_in_whitespace,
-    first_difference,
-    kind_of_label,
-    match_shape,
-    reordered_items,
-    show,
-    window,
-)
+from promptguard.prompts.sequences import first_difference
+from promptguard.prompts.shapes import Shape, differs_in_whitespace, kind_of_label, match_shape, reordered_items, show, window
 
 _BY_KIND: dict[Kind, tuple[Cause, str]] = {
     "clock": (causes.CLOCK, "a date or time"),

@@ -13,7 +13,8 @@ from promptguard.prompts import causes
 from promptguard.prompts.blame.base import Blame, Origin, origin
 from promptguard.prompts.blame.text import blame_values
 from promptguard.prompts.request import Request, Tool, Traced
-from promptguard.prompts.shapes import first_difference, listed, ordinal, show
+from promptguard.prompts.sequences import first_difference
+from promptguard.prompts.shapes import listed, ordinal, show
 
 _SORT_ONCE = "send the tools in one fixed order: sort them by name once, at session start"
 _DEEPEST = 200  # a difference further down in a schema is not looked for

@@ -1,0 +1,58 @@
+"""What the documents show is what happens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from promptguard.core.config import load_config
+from promptguard.replay.task import load_task
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def block(document: str, language: str) -> str:
+    """The first fenced block of a language in a document."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    found = re.search(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert found, f"{document} has no {language} block"
+    return found[1]
+
+
+def test_the_task_in_the_documentation_loads(tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text(block("docs/tasks.md", "yaml"), encoding="utf-8")
+    (tmp_path / "system.md").write_text("You help.", encoding="utf-8")
+    (tmp_path / "tools.json").write_text('[{"name": "get_status"}]', encoding="utf-8")
+    task = load_task(tmp_path)
+    assert (task.name, task.requests, task.history.keep_last) == ("my task", 2, 20)
+    assert task.calls[0].arguments == {"site": "Saltholm"}
+
+
+def test_the_configuration_in_the_readme_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(block("README.md", "toml"), encoding="utf-8")
+    assert load_config(tmp_path).replay == {
+        "system": Path("prompts/system.j2"),
+        "tools": Path("prompts/tools.json"),
+        "min-hit-rate": 0.85,
+        "report": ["json=replay.json"],
+    }
+
+
+def test_the_readme_has_its_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = dict(re.findall(r"<!-- command: (\w+) -->\n```console\n(.*?)\n```", text, re.DOTALL))
+    assert set(commands) == {"run", "test"}
+    assert commands["run"] == 'pip install ".[replay]" && promptguard replay'
+
+
+DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_between_documents_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert ((ROOT / document).parent / target).exists(), target
