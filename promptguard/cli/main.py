@@ -53,6 +53,7 @@ def _run(arguments: Sequence[str]) -> int:
     import click
 
     from promptguard.cli.commands import promptguard
+    from promptguard.cli.complain import complain
     from promptguard.core.errors import PromptguardError
 
     try:
@@ -66,10 +67,10 @@ def _run(arguments: Sequence[str]) -> int:
         context = getattr(error, "ctx", None)
         if context is not None:
             click.echo(context.get_usage(), err=True)
-        click.echo(f"promptguard: error: {error.format_message()}", err=True)
+        complain(error.format_message())
         return EXIT_USAGE
     except PromptguardError as error:
-        click.echo(f"promptguard: error: {error}", err=True)
+        complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         click.echo("promptguard: interrupted", err=True)

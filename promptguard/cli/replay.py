@@ -68,6 +68,7 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
 
     An API key for --server is read from the environment variable PROMPTGUARD_API_KEY.
     """
+    from promptguard.cli.complain import complain
     from promptguard.cli.progress import progress
     from promptguard.replay.command import execute
     from promptguard.report.files import check_target, parse_report_options, show, write_report
@@ -88,7 +89,7 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
         except BrokenPipeError:  # the reader has seen enough; the verdict stands
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains when it exits
     if result.error:
-        click.echo(f"promptguard: error: {result.error}", err=True)
+        complain(result.error)
         return 2
     return 0 if result.passed or exit_zero else 1
 

@@ -59,7 +59,7 @@ class JSONClient:
         self.base_url = base_url
         self._secret = api_key
         self._loading = loading
-        host = (urlsplit(base_url).hostname or "").lower()
+        parts = urlsplit(base_url)
         try:
             headers = {b"Authorization": f"Bearer {api_key}".encode("ascii")} if api_key else {}
         except UnicodeEncodeError:
@@ -70,7 +70,9 @@ class JSONClient:
                 headers=headers,
                 timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
                 # A proxy from the environment has no business between us and our own machine.
-                trust_env=host not in ("127.0.0.1", "::1", "localhost"),
+                trust_env=(parts.hostname or "").lower() not in ("127.0.0.1", "::1", "localhost"),
+                # Certificates take a while to load, and plain http has no use for them: a redirect to https is not followed.
+                verify=httpx.create_ssl_context() if parts.scheme == "https" else False,
                 follow_redirects=False,
                 # An idle connection that the server closes just as we send would leave us unable to tell whether a turn ran.
                 limits=httpx.Limits(max_keepalive_connections=0),

@@ -13,9 +13,6 @@ from typing import Any
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError, TemplateLimitError
 from promptguard.engines.base import Engine
 from promptguard.models.default import default_model
-from promptguard.models.markers import default_model_for
-from promptguard.parse.gguf import chat_template as chat_template_of
-from promptguard.parse.gguf import read_header
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import chat_template_source
 from promptguard.replay.gate import MIN_HIT_RATE, Gate
@@ -119,9 +116,7 @@ class _Starter:
         self._template = chat_template
         if "server" in self._given:
             return
-        self._model = self._choose_model()
-        if chat_template is None:
-            _try_own_template(replay, self._model)
+        self._model = self._choose_model(replay)
         # A token is rarely shorter than three characters; where it is, the engine is started once more.
         live = self._given.get("max_turns", Options.max_turns) * self._given.get("max_tokens", Options.max_tokens)
         estimate = replay.characters // 3 + 1024 + (live if self._given.get("live") else 0)
@@ -147,11 +142,10 @@ class _Starter:
             )
         return engine
 
-    def _choose_model(self) -> Path:
+    def _choose_model(self, replay: Replay) -> Path:
         if "model" in self._given:
-            path = Path(self._given["model"])
-            read_header(path).require_weights()  # its messages are better than an engine's log
-            return path
+            self._check(Path(self._given["model"]), replay, weights=True)
+            return Path(self._given["model"])
         if "model_from" in self._given:
             from promptguard.models.make import make_tiny
 
@@ -159,8 +153,11 @@ class _Starter:
             target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"
             report = make_tiny(Path(self._given["model_from"]), target)
             self.notes = tuple(f"the model is a tiny-random twin: {note}" for note in report.notes)
+            self._check(target, replay)
             return target
         if self._template is not None:
+            from promptguard.models.markers import default_model_for
+
             folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
             target = Path(folder) / default_model().name
             added = default_model_for(self._template, target)
@@ -169,6 +166,25 @@ class _Starter:
                 self.notes = (f"{note}, as they are tokens in the model that it is for",)
             return target
         return default_model()
+
+    def _check(self, model: Path, replay: Replay, *, weights: bool = False) -> None:
+        """Refuse what no engine could use; an engine would say it in its log, at length."""
+        from promptguard.parse.gguf import chat_template, read_header
+
+        header = read_header(model)
+        if weights:
+            header.require_weights()
+        if self._template is not None:
+            return
+        text = chat_template(header)
+        if text is None:
+            raise InputError("the model has no chat template", where=str(model), hint="give one with --chat-template")
+        try:
+            replay.try_template(chat_template_source(text, f"<chat template of {model.name}>"))
+        except TemplateLimitError:  # the engine would render it all the same, as long and as far as it takes
+            raise
+        except TemplateError:
+            pass  # the engine may know more
 
     def _start(self, context: int) -> None:
         assert self._model is not None
@@ -204,19 +220,6 @@ class _Starter:
         )
         self._stack.callback(client.close)
         return LlamaServer(client, slot=self._given.get("slot"))
-
-
-def _try_own_template(replay: Replay, model: Path) -> None:
-    """See that the model's chat template exists and is neither endless nor huge: the engine would render it all the same."""
-    text = chat_template_of(read_header(model))
-    if text is None:
-        raise InputError("the model has no chat template", where=str(model), hint="give one with --chat-template")
-    try:
-        replay.try_template(chat_template_source(text, f"<chat template of {model.name}>"))
-    except TemplateLimitError:
-        raise
-    except TemplateError:
-        pass  # the engine may know more
 
 
 def _round_up(tokens: int) -> int:

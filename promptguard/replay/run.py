@@ -17,6 +17,7 @@ from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Prompt, Traced, chat_template_source
 from promptguard.prompts.sequences import common_prefix
+from promptguard.prompts.tokens import token_starts
 from promptguard.replay.build import Builder
 from promptguard.replay.gate import Gate, judge
 from promptguard.replay.inject import Injection
@@ -251,16 +252,9 @@ class _Run:
         """The resident prefix: what two prompts share that differ in the user's first message alone."""
         length = common_prefix(first.tokens, other.tokens)
         length = min(length, len(first.tokens) - 1)
-        located = self._texts.with_starts(first)
-        end = located.starts[length] if located.starts is not None else len(first.text)
-        return replace(
-            located,
-            text=first.text[:end],
-            tokens=first.tokens[:length],
-            starts=located.starts[:length] if located.starts is not None else None,
-            reply_start=end,
-            reply_start_token=length,
-        )
+        starts = token_starts(first.text, self._engine.pieces(first.text))
+        end = starts[length] if starts is not None and length < len(starts) else len(first.text)
+        return replace(first, text=first.text[:end], tokens=first.tokens[:length], reply_start=end, reply_start_token=length)
 
     def _warm_up(self, resident: Prompt) -> None:
         self.warm_up_tokens = len(resident.tokens)
@@ -295,7 +289,10 @@ class _Run:
     def _explain(self, held: Prompt, prompt: Prompt, turn: Turn) -> Divergence | None:
         from promptguard.prompts.divergence import first_divergence
 
-        found = first_divergence(self._texts.with_starts(held), self._texts.with_starts(prompt))
+        clock = self._builder.clock
+        found = first_divergence(
+            self._texts.located(held, clock(turn.number - 1)), self._texts.located(prompt, clock(turn.number))
+        )
         if found is None:
             return None
         remedy = found.remedy

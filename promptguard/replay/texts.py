@@ -16,9 +16,11 @@ from promptguard.core.source import Source
 from promptguard.engines.base import Engine
 from promptguard.prompts.chat import END_OF_GENERATION, ChatTemplate
 from promptguard.prompts.rendering import Renderer
-from promptguard.prompts.request import Message, Prompt, Request, Traced
+from promptguard.prompts.request import Message, Prompt, Request
 from promptguard.prompts.sequences import common_prefix
 from promptguard.prompts.tokens import token_starts
+
+ENGINE = "the engine"
 
 
 class Texts:
@@ -41,16 +43,16 @@ class Texts:
         self.rendered_by = "promptguard"
         self.notes: list[str] = []
 
-    def render_all(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
+    def render_all(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[str]:
         """The prompts of a run, each at its own time."""
         texts = self._render_all(requests, clocks)
         self.notes.extend(_left_out(requests, texts))
         return texts
 
-    def _render_all(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
+    def _render_all(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[str]:
         if self._own:
             return self._ours(requests, clocks)
-        ours: list[Traced] = []
+        ours: list[str] = []
         for request in requests:
             theirs = self._engine.apply_template(request)
             if theirs is None:
@@ -62,33 +64,32 @@ class Texts:
         else:
             self.rendered_by = "promptguard (checked against the engine)"
             return self._ours(requests, clocks) if self._tells_time else ours
-        self.rendered_by = "the engine"
+        self.rendered_by = ENGINE
         self.notes.append(
             "the engine renders this chat template differently from promptguard, so its own rendering is measured: a clock in "
             "the chat template is not moved between the turns, and places in the chat template are not known"
         )
-        return [Traced(self._engine.apply_template(request) or "") for request in requests]
+        return [self._engine.apply_template(request) or "" for request in requests]
 
-    def render_live(self, request: Request, clock: datetime) -> Traced:
+    def render_live(self, request: Request, clock: datetime) -> str:
         """One prompt as the engine itself will render it when it is asked to answer."""
         text = self._engine.apply_template(request)
         if text is None:
             return self._ours([request], [clock])[0]
-        self.rendered_by = "the engine"
-        return Traced(text)
+        self.rendered_by = ENGINE
+        return text
 
-    def prompt(self, request: Request, traced: Traced) -> Prompt:
+    def prompt(self, request: Request, text: str) -> Prompt:
         """A request with its tokens.
 
         Raises:
             InputError: there are none.
         """
-        tokens = self._engine.tokenize(traced.text)
+        tokens = self._engine.tokenize(text)
         if not tokens:
-            raise InputError(
-                "the chat template prints nothing", where=self._template.source.path, hint="use another chat template"
-            )
-        return Prompt(request=request, text=traced.text, tokens=tokens, trace=traced)
+            where = self._template.source.path
+            raise InputError("the chat template prints nothing", where=where, hint="use another chat template")
+        return Prompt(request=request, text=text, tokens=tokens)
 
     def with_reply(self, prompt: Prompt, reply: Message, clock: datetime, following: str) -> Prompt:
         """``prompt`` followed by the tokens that the model would have generated, without the one that ends the reply.
@@ -120,32 +121,41 @@ class Texts:
             reply_start_token=start,
         )
 
-    def with_starts(self, prompt: Prompt) -> Prompt:
-        """``prompt`` with the code point at which each token starts, where the engine's pieces add up to the text."""
-        if prompt.starts is not None:
-            return prompt
-        pieces = self._engine.pieces(prompt.text)
-        starts = token_starts(prompt.text, pieces)
-        if starts is None or len(starts) != len(prompt.tokens):
-            return prompt
-        return replace(prompt, starts=starts)
+    def located(self, prompt: Prompt, clock: datetime) -> Prompt:
+        """``prompt`` with all that is known of where its parts come from; only a prompt that is to be explained needs it.
 
-    def _ours(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[Traced]:
-        return [self._template.render(request, clock=clock) for request, clock in zip(requests, clocks, strict=True)]
+        Args:
+            prompt: with or without a reply.
+            clock: the time at which it was rendered.
+        """
+        starts = prompt.starts
+        if starts is None:
+            found = token_starts(prompt.text, self._engine.pieces(prompt.text))
+            starts = found if found is not None and len(found) == len(prompt.tokens) else None
+        trace = None
+        if self.rendered_by != ENGINE:
+            trace = self._template.render(prompt.request, clock=clock)
+            if not trace.text.startswith(prompt.text[: prompt.reply_start]):
+                trace = None
+        return replace(prompt, starts=starts, trace=trace)
+
+    def _ours(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[str]:
+        pairs = zip(requests, clocks, strict=True)
+        return [self._template.render(request, clock=clock, trace=False).text for request, clock in pairs]
 
     @property
     def _tells_time(self) -> bool:
         """Whether the chat template can print the time: only under these names does it get one."""
         return any(name in self._template.source.text for name in ("strftime_now", "date_string", "datetime"))
 
-    def _same(self, request: Request, theirs: str) -> Traced | None:
+    def _same(self, request: Request, theirs: str) -> str | None:
         """Our rendering of ``request`` where it equals what the engine just gave (its clock may have gone on since)."""
         for _ in range(2):
             try:
                 ours = self._ours([request], [datetime.now()])[0]  # noqa: DTZ005 - servers print their local time
             except TemplateError:
                 return None
-            if ours.text == theirs:
+            if ours == theirs:
                 return ours
             if not self._tells_time:
                 return None
@@ -153,16 +163,16 @@ class Texts:
         return None
 
 
-def _left_out(requests: Sequence[Request], texts: Sequence[Traced]) -> list[str]:
+def _left_out(requests: Sequence[Request], texts: Sequence[str]) -> list[str]:
     """What the chat template does not print, and a run therefore says nothing about."""
     notes = []
     tools = [str(tool["function"]["name"]) for tool in requests[0].tools]
-    if tools and not any(name in texts[0].text for name in tools):
+    if tools and not any(name in texts[0] for name in tools):
         notes.append("the chat template does not print the tools: this run says nothing about them")
     for request, text in zip(requests, texts, strict=True):
         last = request.messages[-1]
         content = str(last.get("content", "")).strip()[:60]
-        if last["role"] == "tool" and content not in text.text and json.dumps(content, ensure_ascii=False)[1:-1] not in text.text:
+        if last["role"] == "tool" and content not in text and json.dumps(content, ensure_ascii=False)[1:-1] not in text:
             notes.append("the chat template does not print tool results: this run says nothing about them")
             break
     return notes

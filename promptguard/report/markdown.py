@@ -97,4 +97,5 @@ def _divergence(item: Repeated) -> Iterator[str]:
     before, after = quoted_pair(found.before, found.after)
     yield _fenced([f"- {before}", f"+ {after}"], "diff") + "\n"
     see = f" See also {', '.join(code(where(related)) for related in found.related)}." if found.related else ""
-    yield f"Lost: {tokens(found.tokens_lost)}, from token {found.token:,} on. Fix: {escape(found.remedy)}{see}\n"
+    yield f"Lost: {tokens(found.tokens_lost)}, from token {found.token:,} (character {found.char:,}) on. "
+    yield f"Fix: {escape(found.remedy)}{see}\n"

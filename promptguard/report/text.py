@@ -113,7 +113,7 @@ def _divergence(item: Repeated, cells: int | None) -> Iterator[Line]:
     before, after = quoted_pair(found.before, found.after)
     yield [("  before  ", "dim"), (before, "")]
     yield [("  after   ", "dim"), (after, "")]
-    yield [("  lost    ", "dim"), (f"{tokens(found.tokens_lost)}, from token {found.token:,} on", "")]
+    yield [("  lost    ", "dim"), (f"{tokens(found.tokens_lost)}, from token {found.token:,} (character {found.char:,}) on", "")]
     for place in found.related:
         yield [("  see     ", "dim"), (where(place), "cyan")]
     yield [("  fix     ", "dim"), (visible(found.remedy), "")]

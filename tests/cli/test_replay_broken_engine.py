@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -121,6 +122,20 @@ def test_a_server_that_never_answers_is_given_up(replay: Replay, folder: Path) -
         outcome = replay("--server", f"http://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "1")
     assert outcome.code == 2
     assert "no answer to /props within the time limit; raise --timeout or look at the server's log" in outcome.err
+
+
+def test_a_server_that_stops_answering_in_mid_run_leaves_what_was_measured(
+    replay: Replay, folder: Path, fake: FakeLlamaServer
+) -> None:
+    def sleep(body: dict[str, Any]) -> object:
+        time.sleep(1.5)
+        return {}
+
+    fake.answers["/completion"] = Caching(sleep, at=4)
+    outcome = replay("--server", fake.url, "--timeout", "1", "--report", "json=r.json")
+    assert outcome.code == 2
+    assert "no answer to /completion within the time limit; raise --timeout" in outcome.err
+    assert len(json.loads((folder / "r.json").read_text())["turns"]) == 2
 
 
 def test_an_unreachable_server(replay: Replay, folder: Path) -> None:

@@ -283,6 +283,19 @@ def test_a_hostile_template_in_a_model_runs_nothing(replay: Replay, folder: Path
     assert listing(folder) == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["--system", "bad.j2"], ["--system", "\x1b[2J.md"], ["--\x1b[2J"], ["--inject", "\x1b[2J"], ["--server", "http://h/\x1b?"]],
+    ids=["template", "file", "option", "value", "address"],
+)
+def test_an_error_holds_no_control_characters_of_strangers(replay: Replay, folder: Path, arguments: list[str]) -> None:
+    (folder / "bad.j2").write_text("{{ raise_exception('\x1b[2J\x07') }}")
+    outcome = replay(*arguments)
+    assert outcome.code == 2
+    assert outcome.err.replace("\n", "").isprintable()
+    assert "x1b" in outcome.err
+
+
 # -- configuration
 
 

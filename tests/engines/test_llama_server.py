@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
+from pathlib import Path
 
 import pytest
+import trustme
 from fake_server import PROPS, SLOT, FakeLlamaServer
+from pytest_httpserver import HTTPServer
 
 from promptguard.core.errors import ConfigError, EngineError
 from promptguard.engines.http import JSONClient, check_url
@@ -264,3 +268,26 @@ def test_credentials_in_the_url_are_refused_and_not_repeated() -> None:
 
 def test_a_base_url_loses_its_last_slash() -> None:
     assert check_url("https://jetson.local:8443/llm/") == "https://jetson.local:8443/llm"
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    with HTTPServer(ssl_context=context) as server:
+        FakeLlamaServer(server)
+        url = server.url_for("").rstrip("/")
+        assert url.startswith("https://")
+        with pytest.raises(EngineError, match=r"cannot be reached .*CERTIFICATE_VERIFY_FAILED"):
+            LlamaServer(JSONClient(url, timeout=5))
+
+
+def test_a_certificate_of_a_trusted_authority_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost", "127.0.0.1").configure_cert(context)
+    with HTTPServer(ssl_context=context) as server:
+        fake = FakeLlamaServer(server)
+        assert LlamaServer(JSONClient(fake.url, timeout=5)).info.context == 4096

@@ -155,3 +155,14 @@ def test_what_the_engine_prefilled_again_is_what_was_predicted(embedded: Engine,
     assert "prompt-loss" in failed(result)
     assert [turn.cached for turn in result.turns] == [turn.reusable for turn in result.turns]
     assert any(turn.prompt_loss for turn in result.turns)
+
+
+def test_the_example_of_the_readme(embedded: Engine, measure: Measure, tmp_path: Path) -> None:
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    template = readme.partition("```jinja\n")[2].partition("```")[0]
+    result = measure(embedded, system=defects.write(tmp_path, "system.j2", template))
+    assert causes(result) == dict.fromkeys(range(1, 14), "K2")
+    assert place(first_loss(result)) == ("system.j2", 1, 52)
+    assert first_loss(result).prompt_loss == 2517
+    clean = defects.write(tmp_path, "system.j2", template.replace(" Session {{ session_id }}.", ""))
+    assert measure(embedded, system=clean).passed

@@ -65,7 +65,7 @@ turn 1, system block: K1 clock: the text is a time that moves on
     |       ^^^^^^^^^
   before  "Time: 12:00:01."
   after   "Time: 12:00:02."
-  lost    91 tokens, from token 9 on
+  lost    91 tokens, from token 9 (character 16) on
   fix     move it into the last user message
   also on turns 2-3
 """
