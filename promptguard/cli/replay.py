@@ -70,6 +70,7 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     """
     from promptguard.cli.complain import complain
     from promptguard.cli.progress import progress
+    from promptguard.core.errors import InputError
     from promptguard.replay.command import execute
     from promptguard.report.files import check_target, parse_report_options, show, write_report
     from promptguard.report.files import render as render_report
@@ -86,8 +87,10 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
         try:
             show(result, output_format, sys.stdout)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader has seen enough; the verdict stands
+        except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains when it exits
+            if not isinstance(error, BrokenPipeError):  # its reader has seen enough; the verdict stands
+                raise InputError(f"cannot be written: {error.strerror or error}", where="standard output") from None
     if result.error:
         complain(result.error)
         return 2

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -60,6 +62,27 @@ def test_a_signal_ends_the_run_and_its_engine_and_leaves_nothing(
     assert listing(folder) == before
 
 
+def test_ctrl_c_while_a_server_lets_us_wait(folder: Path) -> None:
+    before = listing(folder)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = [*COMMAND, "--task", "task", "--report", "json=r.json", "--server"]
+        process = subprocess.Popen([*command, f"http://127.0.0.1:{silent.getsockname()[1]}"], stderr=subprocess.PIPE)
+        connection, _ = silent.accept()
+        with connection:
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, b"\npromptguard: interrupted\n")
+    assert listing(folder) == before
+
+
+def test_two_runs_at_once_do_not_meet(folder: Path) -> None:
+    runs = [subprocess.Popen([*COMMAND, "--task", "task", "--output-format", "json"], stdout=subprocess.PIPE) for _ in range(2)]
+    found = [json.loads(run.communicate(timeout=60)[0])["turns"] for run in runs]
+    counts = [[(turn["prompt"], turn["cached"], turn["foreign"]) for turn in turns] for turns in found]
+    assert counts[0] == counts[1]
+    assert [run.returncode for run in runs] == [0, 0]
+
+
 def test_an_ignored_hangup_stays_ignored(folder: Path) -> None:
     process = subprocess.Popen(["nohup", *COMMAND, "--task", "task", "-q"], start_new_session=True)
     engine_of(process)
@@ -76,6 +99,13 @@ def test_the_verdict_stands_when_the_reader_goes_away(folder: Path, form: str, d
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=30)
     os.close(writer)
     assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_a_full_disk_behind_standard_output_is_an_error(folder: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*COMMAND, "--task", "task"], stdout=full, stderr=subprocess.PIPE, timeout=30)
+    assert done.returncode == 2
+    assert done.stderr == b"promptguard: error: standard output: cannot be written: No space left on device\n"
 
 
 def test_the_progress_bar_is_gone_when_the_run_ends(folder: Path) -> None:
