@@ -7,11 +7,12 @@ user, a counter and a memory are other ones on another turn, everything else sta
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from promptguard.prompts.names import Kind, kind_of_name, words
 
 
 @dataclass(frozen=True)
@@ -29,51 +30,6 @@ class StandIn:
     varies: bool
 
 
-# The first row of which all words of an entry occur in a name, and none of the row's exceptions, gives the kind.
-_KINDS: tuple[tuple[str, str, str], ...] = (
-    ("memory", "question query input user_message user_request last_user last_message utterance", "format schema max type"),
-    ("environment", "time_zone timezone tz", ""),
-    (
-        "clock",
-        """
-        now utcnow time date today datetime timestamp clock year month weekday day hour minute second tomorrow yesterday
-        created_at updated_at strftime
-        """,
-        "zone limit format max min",
-    ),
-    (
-        "memory",
-        """
-        memory memories context retrieved retrieval document documents docs history notes rag results passages chunks snippets
-        recall
-        """,
-        "max min limit length size window type",
-    ),
-    (
-        "user",
-        "user username email locale customer account tenant person first_name last_name full_name display_name",
-        "count num n max",
-    ),
-    (
-        "counter",
-        "count counter n num remaining tokens_left turn turns step steps iteration round budget attempt attempts",
-        "max min limit",
-    ),
-    (
-        "id",
-        "id uuid guid nonce token trace session random rand seed hash sha digest salt",
-        "max min limit model agent app tool assistant bot eos bos pad",
-    ),
-    (
-        "environment",
-        """
-        cwd getcwd host hostname gethostname os platform git branch path env environment pid dir directory folder workspace
-        machine shell arch commit
-        """,
-        "",
-    ),
-)
-_TABLE = [(kind, [set(entry.split("_")) for entry in names.split()], set(no.split())) for kind, names, no in _KINDS]
 _VARYING = frozenset({"clock", "id", "user", "counter", "memory"})
 
 _DATE_ONLY = frozenset({"date", "today", "day", "weekday", "tomorrow", "yesterday"})
@@ -130,19 +86,9 @@ _ENVIRONMENT = {
 }
 
 
-def words(name: str) -> list[str]:
-    """The words of a name in snake, kebab or camel case, in lower case."""
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
-
-
-def kind_of(path: Sequence[str]) -> str:
-    """The kind of a stand-in by its path, such as ``("user", "name")``: the last name that tells decides."""
-    for name in reversed(path):
-        have = set(words(name))
-        for kind, entries, exceptions in _TABLE:
-            if not have & exceptions and any(entry <= have for entry in entries):
-                return kind
-    return "text"
+def kind_of(path: Sequence[str]) -> Kind:
+    """The kind of a stand-in by its path, such as ``("user", "name")``."""
+    return kind_of_name(".".join(path))
 
 
 def varies(path: Sequence[str], kind: str) -> bool:

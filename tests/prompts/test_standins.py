@@ -34,7 +34,7 @@ def test_words_of_a_name() -> None:
         ("datetime.now", "clock"),
         ("session.timestamp", "clock"),
         ("date_format", "text"),
-        ("timezone", "environment"),
+        ("timezone", "text"),
         ("request_id", "id"),
         ("uuid4", "id"),
         ("nonce", "id"),
@@ -44,7 +44,8 @@ def test_words_of_a_name() -> None:
         ("user_id", "user"),
         ("customer.email", "user"),
         ("remaining", "counter"),
-        ("n_tools", "counter"),
+        ("tool_calls_left", "counter"),
+        ("remaining_tokens", "counter"),
         ("max_turns", "text"),
         ("memories", "memory"),
         ("documents", "memory"),
@@ -113,11 +114,14 @@ def test_clocks_show_the_given_time(renderer: Renderer, expression: str, text: s
         ),
         ("{{ rules | map(attribute='title') | join('/') }}", "title 1/title 2"),
         ("{{ company | upper }} {{ company.upper() }} {{ company | default('none') }}", "COMPANY COMPANY company"),
-        ("{{ company is defined }} {{ company is string }} {{ n_tools is number }}", "True True True"),
-        ("{{ company | tojson }} {{ n_tools | tojson }}", '"company" 1'),
-        ("{{ 'x' in company }} {{ company == 'other' }} {{ n_tools > 3 }}", "True False False"),
+        ("{{ company is defined }} {{ company is string }} {{ tool_calls_left is number }}", "True True True"),
+        ("{{ company | tojson }} {{ tool_calls_left | tojson }}", '"company" 1'),
+        ("{{ 'x' in company }} {{ company == 'other' }} {{ tool_calls_left > 3 }}", "True False False"),
         ("{{ 'We are ' + company + '.' }} {{ 'We are %s' % company }}", "We are company. We are company"),
-        ("{{ n_tools + 1 }} {{ n_tools * 2 }} {{ n_tools | round }} {{ [n_tools, 2] | sum }}", "2 2 1 3"),
+        (
+            "{{ tool_calls_left + 1 }} {{ tool_calls_left * 2 }} {{ tool_calls_left | round }} {{ [tool_calls_left, 2] | sum }}",
+            "2 2 1 3",
+        ),
         ("{{ 'a' if debug else 'b' }}", "a"),
         ("{{ cwd }} {{ hostname }} {{ os.getcwd() }}", "/home/agent/project edge-device /home/agent/project"),
         ("{% if x is odd_name %}yes{% endif %} {{ [1, 2] | shuffle }}", "yes [1, 2]"),
@@ -129,7 +133,7 @@ def test_a_stand_in_survives_what_templates_do_with_it(renderer: Renderer, text:
 
 
 @pytest.mark.parametrize(
-    "name", ["uuid", "session_id", "nonce", "seed", "user.name", "locale", "turn", "memories", "query", "git_status"]
+    "name", ["uuid", "session_id", "nonce", "seed", "user.name", "username", "turn", "memories", "query", "git_status"]
 )
 def test_what_varies_is_another_on_the_next_turn_and_the_same_on_the_same(renderer: Renderer, name: str) -> None:
     text = "{{ " + name + " }}"
