@@ -1,7 +1,7 @@
-"""The child process that holds the embedded llama-server: ``python -m promptguard.engines._embedded_child``.
+"""What runs in the child process of the embedded llama-server.
 
-It reads one line of JSON from standard input, starts the server, writes one line of JSON to standard output, and lives until
-standard input ends: the parent holds the other end of that pipe, so the child ends with its parent whatever happens to it.
+It reads one line of JSON from standard input, starts the server, writes one line of JSON to standard output, and serves until its
+parent ends it.
 """
 
 from __future__ import annotations
@@ -10,28 +10,9 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import threading
+from collections.abc import Sequence
 from typing import Any
-
-
-def _end_with_parent() -> None:
-    """Arrange for the end of standard input to end this process, even while native code holds the interpreter."""
-    try:
-        import fcntl
-
-        # On Linux the kernel sends SIGIO (default: terminate) when the other end of the pipe is closed.
-        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | getattr(fcntl, "O_ASYNC", getattr(os, "O_ASYNC", 0)))
-    except (ImportError, OSError, AttributeError):
-        pass
-
-    def wait() -> None:
-        while os.read(0, 4096):
-            pass
-        os._exit(0)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _serve(xllamacpp: Any, settings: dict[str, Any]) -> Any:
@@ -59,7 +40,7 @@ def _serve(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
-def main() -> None:
+def main(_: Sequence[str]) -> None:
     for name in ("SIGINT", "SIGHUP"):  # the parent decides when we end
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -71,7 +52,6 @@ def main() -> None:
         line += chunk
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # native code may print; only our one line goes to the parent
-    _end_with_parent()
     try:
         import xllamacpp
 
@@ -86,8 +66,3 @@ def main() -> None:
         while True:
             threading.Event().wait()
     del server
-
-
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    main()

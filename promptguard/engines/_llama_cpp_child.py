@@ -1,4 +1,4 @@
-"""The child process that holds llama-cpp-python: ``python -m promptguard.engines._llama_cpp_child``.
+"""What runs in the child process of llama-cpp-python.
 
 One line of JSON in, one line of JSON out, until standard input ends. Native code can abort a process; that one is not ours then.
 """
@@ -9,8 +9,8 @@ import ctypes
 import json
 import os
 import signal
-import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -92,7 +92,7 @@ def _lines() -> Any:
             yield json.loads(line)
 
 
-def main() -> None:
+def main(_: Sequence[str]) -> None:
     for name in ("SIGINT", "SIGHUP"):  # the parent decides when we end
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -111,8 +111,3 @@ def main() -> None:
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
-
-
-if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    main()

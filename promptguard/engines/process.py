@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from promptguard.core.child import Child
 from promptguard.core.errors import EngineError
 
 LOG_LINES = 12
@@ -31,8 +30,8 @@ def threads_for(model: Path) -> int | None:
 class ChildProcess:
     """A Python module run in a process of its own.
 
-    Standard input stays open as the child's life line: the child ends when it closes, which the operating system does even for a
-    parent that was killed. Standard error goes to a nameless temporary file, so that nothing is left behind.
+    It is given lines of JSON and answers each with one. Standard error goes to a nameless temporary file, so that nothing is left
+    behind.
 
     Args:
         module: module to run.
@@ -42,18 +41,8 @@ class ChildProcess:
     def __init__(self, module: str, what: str) -> None:
         self.what = what
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
-        root = str(Path(__file__).resolve().parents[2])
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, environment.get("PYTHONPATH", "")]))
-        environment.pop("PROMPTGUARD_API_KEY", None)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env=environment,
-            start_new_session=True,  # Ctrl-C is ours to handle
-        )
+        self._child = Child(module, stderr=self._log)
+        self._process = self._child.process
 
     @property
     def pid(self) -> int:
@@ -73,10 +62,9 @@ class ChildProcess:
         Raises:
             EngineError: the child is gone.
         """
-        assert self._process.stdin is not None
         try:
-            self._process.stdin.write(orjson.dumps(message) + b"\n")
-            self._process.stdin.flush()
+            self._child.stdin.write(orjson.dumps(message) + b"\n")
+            self._child.stdin.flush()
         except OSError:
             raise self.died(f"died while {doing}") from None
 
@@ -86,8 +74,7 @@ class ChildProcess:
         Raises:
             EngineError: the child died, or said nothing for ``timeout`` seconds (it is killed then).
         """
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
+        descriptor = self._child.stdout.fileno()
         deadline = time.monotonic() + timeout
         line = b""
         while not line.endswith(b"\n"):
@@ -131,20 +118,8 @@ class ChildProcess:
     _words = ""
 
     def close(self, *, kill: bool = False) -> None:
-        """End the child: its life line is cut, and it is killed when that does not help within five seconds."""
-        process = self._process
-        if kill and process.poll() is None:
-            process.kill()
-        if process.stdin is not None and not process.stdin.closed:
-            with contextlib.suppress(OSError):
-                process.stdin.close()
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        """End the child."""
+        self._child.close(kill=kill)
         if not self._log.closed:
             self._words = self.last_words()
             self._log.close()

@@ -11,7 +11,7 @@ import math
 import signal
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from datetime import datetime
 from functools import cached_property
@@ -195,10 +195,10 @@ def limit_seconds(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     # an interrupt is for the one who started this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    memory, seconds = int(sys.argv[-2]), float(sys.argv[-1])
+    memory, seconds = int(arguments[0]), float(arguments[1])
     limit_memory(memory)
     worker = Worker()
     print("{}", flush=True)

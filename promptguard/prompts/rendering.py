@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from promptguard.core.child import Child
 from promptguard.core.errors import TemplateError, TemplateLimitError
 from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.request import Message, Piece, Tool, Traced
@@ -22,8 +18,6 @@ from promptguard.prompts.standins import StandIn
 
 START_SECONDS = 60.0
 """How long the process may take to start, on a slow and busy machine."""
-
-_START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from promptguard.prompts import _render_worker as w; w.main()"
 
 
 @dataclass(frozen=True)
@@ -206,16 +200,7 @@ class _Worker:
     def __init__(self, limits: Limits) -> None:
         self._seconds = limits.seconds
         self._ready = False
-        # in a group of its own, so that an interrupt from the keyboard does not reach it
-        group = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows only
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, json.dumps(_module_path()), str(limits.memory), str(limits.seconds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=not group,
-            creationflags=group,
-        )
+        self._child = Child("promptguard.prompts._render_worker", str(limits.memory), str(limits.seconds))
 
     def ask(self, line: bytes) -> dict[str, Any]:
         """Send one line and read the reply.
@@ -230,22 +215,20 @@ class _Worker:
         return self._talk(line, self._seconds)
 
     def _talk(self, line: bytes, seconds: float) -> dict[str, Any]:
-        process = self._process
+        child = self._child
         late = threading.Event()
 
         def end() -> None:
             late.set()
-            process.kill()
+            child.process.kill()
 
         timer = threading.Timer(seconds, end)
         timer.daemon = True
         timer.start()
         try:
-            assert process.stdin is not None  # both are pipes
-            assert process.stdout is not None
-            process.stdin.write(line)
-            process.stdin.flush()
-            reply: dict[str, Any] = json.loads(process.stdout.readline())
+            child.stdin.write(line)
+            child.stdin.flush()
+            reply: dict[str, Any] = json.loads(child.stdout.readline())
         except (OSError, ValueError) as error:
             raise (TimeoutError if late.is_set() else EOFError) from error
         finally:
@@ -255,19 +238,7 @@ class _Worker:
         return reply
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # what was not yet written has nobody to go to
-                assert pipe is not None
-                pipe.close()
-
-
-def _module_path() -> list[str]:
-    """Where this interpreter finds its modules, without the current directory, and with this package in any case."""
-    path = [entry for entry in sys.path if entry and os.path.isabs(entry)]  # noqa: PTH117
-    root = str(Path(__file__).resolve().parents[2])
-    return path if root in path else [*path, root]
+        self._child.close(kill=True)
 
 
 def _where(source: Source, reply: Mapping[str, Any]) -> str:

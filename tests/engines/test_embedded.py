@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from processes import gone
 
 from promptguard.core.errors import EngineError
 from promptguard.engines.embedded import EmbeddedServer
@@ -30,16 +30,6 @@ if how == "exit": sys.exit(0)
 if how == "hard-exit": os._exit(0)
 time.sleep(60)
 """
-
-
-def gone(pid: int, within: float = 10.0) -> bool:
-    """Whether a process ends within some seconds."""
-    end = time.monotonic() + within
-    while time.monotonic() < end:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.fixture

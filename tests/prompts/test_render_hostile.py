@@ -104,7 +104,7 @@ def test_an_honest_mistake_gets_its_place(renderer: Renderer, text: str, message
 def test_a_process_that_died_is_replaced(renderer: Renderer) -> None:
     assert render(renderer, "one") == "one"
     assert renderer._worker is not None
-    renderer._worker._process.send_signal(signal.SIGTERM)
+    renderer._worker._child.process.send_signal(signal.SIGTERM)
     with pytest.raises(TemplateError, match=r"p\.jinja: the process that renders it died"):
         render(renderer, "two")
     assert render(renderer, "three") == "three"
@@ -132,10 +132,10 @@ def test_the_process_ends_with_its_parent() -> None:
     renderer.start()
     worker = renderer._worker
     assert worker is not None
-    assert worker._process.poll() is None
-    assert worker._process.stdin is not None
-    worker._process.stdin.close()  # as when the parent is killed
-    assert worker._process.wait(timeout=60) == 0
+    assert worker._child.process.poll() is None
+    assert worker._child.process.stdin is not None
+    worker._child.process.stdin.close()  # as when the parent is killed
+    assert worker._child.process.wait(timeout=60) == 0
     renderer.close()
 
 
@@ -148,4 +148,4 @@ def test_start_does_not_lose_a_process_and_close_can_be_repeated() -> None:
     renderer.close()
     renderer.close()
     assert first is not None
-    assert first._process.poll() is not None
+    assert first._child.process.poll() is not None
