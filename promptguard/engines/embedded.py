@@ -7,18 +7,21 @@ deterministic.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from promptguard.core.errors import EngineError
-from promptguard.engines.base import Completion, LiveReply
 from promptguard.engines.llama_server import LlamaServer
 from promptguard.engines.process import ChildProcess, threads_for
-from promptguard.prompts.request import Request
 
 KIND = "llama-server (embedded)"
+_DOING = {
+    "/apply-template": "rendering a chat template",
+    "/completion": "computing a prompt",
+    "/tokenize": "tokenizing a prompt",
+    "/v1/chat/completions": "answering",
+}
 
 
 class EmbeddedServer(LlamaServer):
@@ -79,43 +82,21 @@ class EmbeddedServer(LlamaServer):
                 f"the engine cannot use {subject} ({answer['error']})" + (f"; its last lines were:\n{log}" if log else ""),
                 where=str(self._model),
             )
-        client = JSONClient(str(answer["address"]), api_key=self._key, timeout=self._timeout, loading=self._timeout)
+        client = JSONClient(
+            str(answer["address"]), api_key=self._key, timeout=self._timeout, loading=self._timeout, explain=self._died_while
+        )
         try:
             super().__init__(client, kind=KIND, slot=0, watched=False)
-        except EngineError as error:
+        except EngineError:
             client.close()
-            raise self._explain(error, "starting") from None
+            raise
         # The wheel does not know the build number of the llama.cpp in it; its own version tells as much.
         self._info = replace(self._info, model=self._model.name, build=f"xllamacpp {answer.get('version')}", url=None)
         return self
 
-    def complete(self, tokens: Sequence[int], *, cache: bool = True) -> Completion:
-        try:
-            return super().complete(tokens, cache=cache)
-        except EngineError as error:
-            raise self._explain(error, "computing a prompt") from None
-
-    def place(self, tokens: Sequence[int]) -> None:
-        try:
-            super().place(tokens)
-        except EngineError as error:
-            raise self._explain(error, "computing a reply") from None
-
-    def chat(self, request: Request, *, max_tokens: int) -> LiveReply:
-        try:
-            return super().chat(request, max_tokens=max_tokens)
-        except EngineError as error:
-            raise self._explain(error, "answering") from None
-
-    def apply_template(self, request: Request) -> str | None:
-        try:
-            return super().apply_template(request)
-        except EngineError as error:
-            raise self._explain(error, "rendering a chat template") from None
-
-    def _explain(self, error: EngineError, doing: str) -> EngineError:
-        """The child's own last words where it is gone, else the error as it is."""
-        return self._child.died(f"died while {doing}") if self._child.gone() else error
+    def _died_while(self, path: str) -> EngineError | None:
+        """The child's own last words, where it is gone."""
+        return self._child.died(f"died while {_DOING.get(path, 'starting')}") if self._child.gone() else None
 
     def close(self) -> None:
         if hasattr(self, "_client"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -53,12 +54,23 @@ class JSONClient:
         api_key: sent as a bearer token; never part of a message.
         timeout: seconds for one answer; prefilling a long prompt on a small device can take minutes.
         loading: seconds to wait in all for a server that answers ``503`` while it loads its model.
+        explain: asked, with the path of the request, when there is no answer; it may know why.
     """
 
-    def __init__(self, base_url: str, *, api_key: str | None = None, timeout: float = 600.0, loading: float = 300.0) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 600.0,
+        loading: float = 300.0,
+        explain: Callable[[str], EngineError | None] = lambda _: None,
+    ) -> None:
         self.base_url = base_url
         self._secret = api_key
+        self._timeout = timeout
         self._loading = loading
+        self._explain = explain
         parts = urlsplit(base_url)
         try:
             headers = {b"Authorization": f"Bearer {api_key}".encode("ascii")} if api_key else {}
@@ -109,49 +121,68 @@ class JSONClient:
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent
                 failures += 1
                 if failures >= CONNECT_TRIES:
-                    raise EngineError(
-                        f"cannot be reached ({self._clean(error)})",
-                        where=self.base_url,
-                        hint="is the server running, and is the address right?",
+                    raise self._failed(
+                        path, f"cannot be reached ({self._clean(error)})", "is the server running, and is the address right?"
                     ) from None
-            except httpx.TimeoutException:
-                raise EngineError(
-                    f"no answer to {path} within the time limit",
-                    where=self.base_url,
-                    hint="raise --timeout or look at the server's log",
-                ) from None
+            except (httpx.TimeoutException, TimeoutError):
+                hint = "raise --timeout or look at the server's log"
+                raise self._failed(path, f"no answer to {path} within the time limit", hint) from None
             except httpx.HTTPError as error:
                 failures += 1
                 if not again or failures >= CONNECT_TRIES:
-                    raise EngineError(
-                        f"the connection broke during {path} ({self._clean(error)})",
-                        where=self.base_url,
-                        hint="the server may have crashed: look at its log",
-                    ) from None
+                    what = f"the connection broke during {path} ({self._clean(error)})"
+                    raise self._failed(path, what, "the server may have crashed: look at its log") from None
             else:
-                if status == 503 and time.monotonic() < deadline:
+                value = _json(body)
+                # A server that loads its model has not looked at the request; any other 503 may come from behind a proxy.
+                if status == 503 and (again or _is_loading(value)) and time.monotonic() < deadline:
                     time.sleep(0.25)
                     continue
-                return self._decode(path, status, body)
+                return self._check(path, status, value)
             time.sleep(0.2 * failures)
 
-    def _once(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
-        headers = {"Content-Type": "application/json"} if content is not None else {}
-        with self._client.stream(method, path, content=content, headers=headers) as response:
-            chunks: list[bytes] = []
-            size = 0
-            for chunk in response.iter_bytes():
-                size += len(chunk)
-                if size > MAX_BODY:
-                    raise EngineError(f"the answer to {path} is larger than {MAX_BODY >> 20} MiB", where=self.base_url)
-                chunks.append(chunk)
-            return response.status_code, b"".join(chunks)
+    def _failed(self, path: str, what: str, hint: str) -> EngineError:
+        """The error for a request without an answer: the one of its owner if the server is a child that died."""
+        return self._explain(path) or EngineError(what, where=self.base_url, hint=hint)
 
-    def _decode(self, path: str, status: int, body: bytes) -> Any:
+    def _once(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+        """One request and its whole answer.
+
+        Raises:
+            TimeoutError: the answer came, but so slowly that it was not whole in time.
+            httpx.HTTPError: no answer.
+        """
+        headers = {"Accept-Encoding": "identity"}
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self._client.close()
+
+        # httpx limits the time between two bytes; a server that drips them would never run into that.
+        timer = threading.Timer(self._timeout, end)
+        timer.daemon = True
+        timer.start()
         try:
-            value = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            value = None
+            with self._client.stream(method, path, content=content, headers=headers) as response:
+                chunks: list[bytes] = []
+                size = 0
+                for chunk in response.iter_bytes():
+                    size += len(chunk)
+                    if size > MAX_BODY:
+                        raise EngineError(f"the answer to {path} is larger than {MAX_BODY >> 20} MiB", where=self.base_url)
+                    chunks.append(chunk)
+                return response.status_code, b"".join(chunks)
+        except (httpx.HTTPError, httpx.StreamError, RuntimeError, OSError):
+            if late.is_set():
+                raise TimeoutError from None
+            raise
+        finally:
+            timer.cancel()
+
+    def _check(self, path: str, status: int, value: object) -> Any:
         if status == 200:
             if value is None:
                 raise EngineError(
@@ -179,6 +210,18 @@ class JSONClient:
 
 def api_key_from_environment() -> str | None:
     return os.environ.get(API_KEY_VARIABLE) or None
+
+
+def _json(body: bytes) -> object:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _is_loading(value: object) -> bool:
+    message = _server_message(value)
+    return message is not None and "loading" in message.lower()
 
 
 def _server_message(value: object) -> str | None:

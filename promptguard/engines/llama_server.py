@@ -198,7 +198,8 @@ class LlamaServer:
         )
 
     def _timed(self, path: str, body: Mapping[str, Any]) -> tuple[Any, float]:
-        self._look_for_others()
+        before = self._read_slots() if self._watched else None
+        self._look_for_others(self._last_slots, before)
         start = time.perf_counter()
         try:
             answer = self._client.post(path, body, again=False)
@@ -213,6 +214,7 @@ class LlamaServer:
         seconds = time.perf_counter() - start
         if self._watched:
             self._last_slots = self._read_slots()
+            self._look_for_others(before, self._last_slots, prompt=_prompt_tokens(answer))
         return answer, seconds
 
     def _completion(self, answer: object, expected: int | None, seconds: float) -> Completion:
@@ -246,20 +248,30 @@ class LlamaServer:
             return None
         return slots
 
-    def _look_for_others(self) -> None:
-        """Compare the slots with how our last request left them: a task that is not ours ran, or runs, there."""
-        if not self._watched or self._last_slots is None:
+    def _look_for_others(
+        self,
+        before: Sequence[Mapping[str, Any]] | None,
+        now: Sequence[Mapping[str, Any]] | None,
+        *,
+        prompt: int | None = None,
+    ) -> None:
+        """Compare two views of the slots: where the number of the last task changed, one ran that is not ours.
+
+        Args:
+            before: the earlier view, ``None`` where there is none.
+            now: the later one.
+            prompt: length of our own prompt that ran between them; our slot then holds it, unless another one came after it.
+        """
+        if before is None or now is None:
             return
-        now = self._read_slots()
-        if now is None:
-            return
-        before = {slot.get("id"): slot.get("id_task") for slot in self._last_slots}
+        tasks = {slot["id"]: slot.get("id_task") for slot in before}
         for slot in now:
-            if slot.get("is_processing") or slot.get("id_task") != before.get(slot.get("id")):
-                if slot.get("id") == self._info.slot:
-                    self._foreign_in_slot += 1
-                else:
-                    self._foreign_elsewhere += 1
+            if slot["id"] != self._info.slot:
+                self._foreign_elsewhere += bool(slot.get("is_processing") or slot.get("id_task") != tasks.get(slot["id"]))
+            elif prompt is None:
+                self._foreign_in_slot += bool(slot.get("is_processing") or slot.get("id_task") != tasks.get(slot["id"]))
+            else:
+                self._foreign_in_slot += bool(slot.get("is_processing") or slot.get("n_prompt_tokens", prompt) != prompt)
 
     # -- end
 
@@ -283,6 +295,14 @@ def _clean_message(message: Mapping[str, Any]) -> Message:
     kept = {key: message[key] for key in ("role", "content", "reasoning_content", "tool_calls") if message.get(key) is not None}
     kept.setdefault("content", "")
     return kept
+
+
+def _prompt_tokens(answer: object) -> int:
+    """Length of the prompt that an answer is for, -1 where it does not say."""
+    timings = answer.get("timings") if isinstance(answer, dict) else None
+    if not isinstance(timings, dict):
+        return -1
+    return _integer(timings.get("cache_n"), -1) + _integer(timings.get("prompt_n"), 0)
 
 
 def _piece(piece: object) -> bytes:

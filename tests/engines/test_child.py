@@ -21,6 +21,7 @@ child = Child(sys.argv[1])
 print(child.process.pid, child.stdout.readline(), flush=True)
 time.sleep(60)
 """
+SETTINGS = {"model": "none", "context": 1, "swa_full": True, "threads": 1, "chat_template": None, "api_key": "k"}
 BUSY = {
     "busy_python": "def main(_):\n    print('busy', flush=True)\n    while True: pass\n",
     # one multiplication that takes minutes and never lets go of the interpreter

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -16,7 +16,9 @@ from processes import gone
 from promptguard.core.errors import EngineError
 from promptguard.engines.embedded import EmbeddedServer
 from promptguard.models.default import default_model
+from promptguard.prompts.request import Request
 
+HELLO = Request(messages=({"role": "user", "content": "hello"},))
 # Starts an engine, says its process id, then does what argv[1] says.
 PARENT = """
 import os, signal, sys, time
@@ -104,10 +106,22 @@ def test_ends_with_its_parent(how: str) -> None:
     assert gone(child)
 
 
-def test_a_native_crash_is_one_clear_error(engine: EmbeddedServer) -> None:
+@pytest.mark.parametrize(
+    ("ask", "doing"),
+    [
+        (lambda engine: engine.complete([1, 2, 3]), "computing a prompt"),
+        (lambda engine: engine.place([1, 2, 3]), "computing a prompt"),
+        (lambda engine: engine.tokenize("x"), "tokenizing a prompt"),
+        (lambda engine: engine.tokenize_reply("x"), "tokenizing a prompt"),
+        (lambda engine: engine.pieces("x"), "tokenizing a prompt"),
+        (lambda engine: engine.apply_template(HELLO), "rendering a chat template"),
+        (lambda engine: engine.chat(HELLO, max_tokens=4), "answering"),
+    ],
+)
+def test_a_native_crash_is_one_clear_error(engine: EmbeddedServer, ask: Callable[[EmbeddedServer], object], doing: str) -> None:
     os.kill(engine.pid, signal.SIGABRT)
-    with pytest.raises(EngineError, match=r"the embedded llama-server died while computing a prompt \(signal SIGABRT\)"):
-        engine.complete([1, 2, 3])
+    with pytest.raises(EngineError, match=rf"^the embedded llama-server died while {doing} \(signal SIGABRT\)"):
+        ask(engine)
 
 
 def test_a_file_that_is_no_model_is_one_clear_error_with_the_end_of_the_log(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,60 @@ def test_traffic_in_another_slot_is_told_apart(fake: FakeLlamaServer) -> None:
     engine.complete([1, 2, 3])
     assert any("other requests ran on the server" in note for note in engine.info.notes)
     assert not any("in slot 0" in note for note in engine.info.notes)
+
+
+def test_traffic_that_comes_and_goes_during_our_own_request_is_said(fake: FakeLlamaServer) -> None:
+    fake.answers["/props"] = {**PROPS, "total_slots": 2}
+    slots = [{**SLOT, "n_prompt_tokens": 2}, {**SLOT, "id": 1}]
+    fake.answers["/slots"] = slots
+    engine = connect(fake)
+
+    def complete(body: dict[str, list[int]]) -> object:
+        slots[1] = {**slots[1], "id_task": 8}
+        return {"timings": {"cache_n": 0, "prompt_n": len(body["prompt"])}}
+
+    fake.answers["/completion"] = complete
+    engine.complete([1, 2])
+    assert [note for note in engine.info.notes if "other requests" in note] == [
+        "other requests ran on the server during the run: times are not comparable, and host memory is shared"
+    ]
+
+
+def test_a_request_that_follows_ours_in_our_slot_is_said(fake: FakeLlamaServer) -> None:
+    engine = connect(fake)
+    fake.answers["/slots"] = [{**SLOT, "id_task": 9, "n_prompt_tokens": 500}]  # the prompt of somebody else
+    engine.complete([1, 2])
+    assert any("other requests ran in slot 0" in note for note in engine.info.notes)
+
+
+def test_a_busy_proxy_does_not_make_a_turn_count_twice(fake: FakeLlamaServer) -> None:
+    engine = connect(fake)
+    fake.answers["/completion"] = (503, {"error": {"message": "upstream hiccup"}})
+    with pytest.raises(EngineError, match="upstream hiccup"):
+        engine.complete([1, 2])
+    assert len(fake.bodies("/completion")) == 1
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
+def test_an_answer_that_drips_is_given_up(head: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(head)
+                for char in b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100:
+                    connection.sendall(bytes([char]))
+                    time.sleep(0.1)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        client = JSONClient(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=1)
+        with pytest.raises(EngineError, match="no answer to /props within the time limit"):
+            client.get("/props")
+        client.close()
+        thread.join()
 
 
 def test_live_replies_need_their_tokens(fake: FakeLlamaServer) -> None:
