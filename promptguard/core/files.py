@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from promptguard.core.errors import InputError
 
 
-def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
-    """The content of a regular file of at most ``limit`` bytes.
+def open_regular(path: Path, *, what: str = "the file") -> BinaryIO:
+    """Open a regular file to read; a pipe or a device could block for ever or never end.
 
     Raises:
-        InputError: it is missing, unreadable, not a regular file (a pipe could block for ever), or too large.
+        InputError: it is missing, unreadable, or not a regular file.
     """
     where = str(path)
     try:
@@ -31,13 +32,22 @@ def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
         if stat.S_ISDIR(mode):
             raise InputError(f"{what} is a folder", where=where, hint="name a file")
         raise InputError(f"{what} is not a regular file", where=where)
-    with os.fdopen(descriptor, "rb") as file:
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
+    """The content of a regular file of at most ``limit`` bytes.
+
+    Raises:
+        InputError: as ``open_regular``, or it is too large.
+    """
+    with open_regular(path, what=what) as file:
         try:
             data = file.read(limit + 1)
         except OSError as error:
-            raise InputError(f"{what} cannot be read ({error.strerror or error})", where=where) from None
+            raise InputError(f"{what} cannot be read ({error.strerror or error})", where=str(path)) from None
     if len(data) > limit:
-        raise InputError(f"{what} is larger than {limit:,} bytes", where=where)
+        raise InputError(f"{what} is larger than {limit:,} bytes", where=str(path))
     return data
 
 

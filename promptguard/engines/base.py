@@ -52,7 +52,8 @@ class Completion:
     Attributes:
         cached: prompt tokens taken from the prefix cache.
         prefilled: prompt tokens that were computed; ``cached + prefilled`` is the length of the prompt.
-        seconds: wall time from sending the request to the first token (TTFT).
+        seconds: time from sending the request to the first token (TTFT): wall time; of a live reply the server's own figures for
+            the prompt and one token.
     """
 
     cached: int

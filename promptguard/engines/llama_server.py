@@ -186,12 +186,13 @@ class LlamaServer:
         if not isinstance(generated, list) or not all(type(token) is int for token in generated):
             raise self._unexpected("/v1/chat/completions")
         completion = self._completion(answer, None, seconds)
-        prompt_seconds = _number(timings.get("prompt_ms")) / 1000 if isinstance(timings, dict) else seconds
+        if isinstance(timings, dict):  # the answer comes whole, so the time of its first token is the server's to tell
+            seconds = (_number(timings.get("prompt_ms")) + _number(timings.get("predicted_per_token_ms"))) / 1000
         message.setdefault("role", "assistant")
         # The last sampled token ends the reply or hits the limit; it is never computed, so it is not in the cache.
         return LiveReply(
             message=_clean_message(message),
-            completion=replace(completion, seconds=prompt_seconds),
+            completion=replace(completion, seconds=seconds),
             tokens=generated[:-1],
             text=text,
             finish_reason=_text(choice.get("finish_reason")) or "stop",

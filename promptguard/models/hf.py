@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import orjson
 
 from promptguard.core.errors import InputError
+from promptguard.core.files import read_bytes, read_text
 from promptguard.models.twin import CONTEXT_LENGTH, LAYERS, MAX_VOCABULARY, TwinReport, write_model
 from promptguard.parse.gguf import Value
 
@@ -354,7 +355,7 @@ def _steps(step: object, members: str) -> list[Mapping[str, Any]]:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        value = orjson.loads(_read(path))
+        value = orjson.loads(read_bytes(path, limit=MAX_BYTES))
     except orjson.JSONDecodeError as error:
         raise InputError(f"not JSON: {error}", where=str(path)) from None
     if not isinstance(value, dict):
@@ -363,16 +364,4 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
-    try:
-        return _read(path).decode()
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8: {error.reason} at byte {error.start}", where=str(path)) from None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"larger than {MAX_BYTES >> 20} MiB", where=str(path))
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path), hint="check the path") from None
+    return read_text(path, limit=MAX_BYTES)

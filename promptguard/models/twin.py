@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,7 @@ _FAMILIES = {
     "phi3": _Family(fused=True),
 }
 _FALLBACK = "llama"
+_NORMAL, _USER_DEFINED = 1, 4  # token types of GGUF
 
 # Keys behind the architecture's name that are kept as they are. Rope scaling is left out: it moves no token in or out of the
 # cache, and some kinds of it need tensors of their own.
@@ -96,7 +97,7 @@ class TwinReport:
     notes: tuple[str, ...] = ()
 
 
-def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> TwinReport:
+def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str], *, added: Sequence[str] = ()) -> TwinReport:
     """Write the tiny-random twin of a GGUF model.
 
     The source may be a vocabulary without weights; its weights are not read in any case. The same source gives the same bytes.
@@ -104,6 +105,7 @@ def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     Args:
         source: any GGUF file with a tokenizer.
         target: the file to write; an existing one is replaced.
+        added: texts that become tokens of their own, where they are none yet.
 
     Raises:
         InputError: the source cannot be read or has no tokenizer, the target cannot be written or is the source.
@@ -131,6 +133,11 @@ def make_twin(source: str | os.PathLike[str], target: str | os.PathLike[str]) ->
     shape["context_length"] = Value.uint32(context)
     general = {key: header.metadata[key] for key in _KEPT_GENERAL if key in header.metadata}
     tokenizer = {key: value for key, value in header.metadata.items() if key.startswith("tokenizer.")}
+    new = missing_tokens(header, added) if added else []
+    if new:
+        tokenizer |= _with_tokens(header, new)
+        vocabulary += len(new)
+        notes.append(f"{len(new)} markers of the chat template were added to its vocabulary")
     size = write_model(target, arch, general | tokenizer, vocabulary, layers=layers, shape=shape)
     return TwinReport(
         path=Path(target),
@@ -201,6 +208,26 @@ def _vocabulary(header: GGUFHeader) -> int:
     if model not in _TOKENIZERS:
         raise InputError(f"its tokenizer model {model!r} is not one that llama.cpp is known to load", where=str(header.path))
     return len(tokens)
+
+
+def missing_tokens(header: GGUFHeader, texts: Sequence[str]) -> list[str]:
+    """Those of some texts that are no tokens of a model, each once."""
+    known = set(header.strings("tokenizer.ggml.tokens") or [])
+    return [text for text in dict.fromkeys(texts) if text not in known]
+
+
+def _with_tokens(header: GGUFHeader, new: Sequence[str]) -> dict[str, Value]:
+    """The arrays of the vocabulary with further tokens, which are parsed wherever they stand."""
+    count = len(header.metadata["tokenizer.ggml.tokens"])
+    types = header.numbers("tokenizer.ggml.token_type") or [_NORMAL] * count
+    keys = {
+        "tokenizer.ggml.tokens": Value.strings([*(header.strings("tokenizer.ggml.tokens") or []), *new]),
+        "tokenizer.ggml.token_type": Value.int32s([*(int(number) for number in types), *[_USER_DEFINED] * len(new)]),
+    }
+    scores = header.numbers("tokenizer.ggml.scores")
+    if scores is not None:
+        keys["tokenizer.ggml.scores"] = Value.float32s([*(float(score) for score in scores), *[0.0] * len(new)])
+    return keys
 
 
 def _attention(header: GGUFHeader) -> tuple[int, dict[str, Value], int | None]:

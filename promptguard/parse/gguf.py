@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from promptguard.core.errors import InputError
+from promptguard.core.files import open_regular
 
 MAGIC = b"GGUF"
 VERSION = 3
@@ -368,7 +369,7 @@ def read_header(path: str | os.PathLike[str]) -> GGUFHeader:
     """
     file = Path(path)
     try:
-        with file.open("rb") as stream:
+        with open_regular(file, what="the model") as stream:
             return _Reader(stream, file, os.fstat(stream.fileno()).st_size).header()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", where=str(file), hint="check the path") from None

@@ -81,10 +81,11 @@ def first_divergence(before: Prompt, after: Prompt) -> Divergence | None:
         blame = _blame_split(before, after, token)
     else:
         blame = _blame(before, after, char, segments(before), new_cut)
+    in_reply = before.reply is not None and token >= before.reply_start_token  # which is history by now
     return Divergence(
         token=token,
         char=char,
-        block=blame.block or _block(new_cut, char),
+        block=blame.block or ("history" if in_reply else _block(new_cut, char)),
         before=excerpt(before.text, char),
         after=excerpt(after.text, char),
         cause=blame.cause,

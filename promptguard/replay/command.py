@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError, TemplateLimitError
 from promptguard.engines.base import Engine
@@ -20,6 +20,9 @@ from promptguard.replay.inject import parse_injection
 from promptguard.replay.inputs import load_inputs
 from promptguard.replay.result import Result
 from promptguard.replay.run import ContextError, Options, Replay
+
+if TYPE_CHECKING:
+    from promptguard.parse.gguf import GGUFHeader
 
 ProgressBar = Callable[[int, str], AbstractContextManager[Callable[[str], None]]]
 START_TIMEOUT = 120.0
@@ -73,6 +76,7 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
         return replace(
             result,
             notes=starter.notes + result.notes,
+            settings=_as_told(given, inject),
             seconds_total=time.perf_counter() - begin,
             seconds_engine=result.seconds_engine + starter.seconds,
         )
@@ -144,28 +148,33 @@ class _Starter:
 
     def _choose_model(self, replay: Replay) -> Path:
         if "model" in self._given:
-            self._check(Path(self._given["model"]), replay, weights=True)
-            return Path(self._given["model"])
+            path = Path(self._given["model"])
+            self._check(path, replay, weights=True)
+            return path
         if "model_from" in self._given:
             from promptguard.models.make import make_tiny
 
-            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
-            target = Path(folder) / f"tiny-{Path(self._given['model_from']).stem}.gguf"
-            report = make_tiny(Path(self._given["model_from"]), target)
+            model = self._folder() / f"tiny-{Path(self._given['model_from']).stem}.gguf"
+            report = make_tiny(Path(self._given["model_from"]), model)
             self.notes = tuple(f"the model is a tiny-random twin: {note}" for note in report.notes)
-            self._check(target, replay)
-            return target
-        if self._template is not None:
-            from promptguard.models.markers import default_model_for
+            self._check(model, replay)
+        else:
+            model = default_model()
+        return model if self._template is None else self._with_markers(model, self._template)
 
-            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-"))
-            target = Path(folder) / default_model().name
-            added = default_model_for(self._template, target)
-            if added:
-                note = f"{len(added)} markers of the chat template were added to the tiny model's vocabulary"
-                self.notes = (f"{note}, as they are tokens in the model that it is for",)
-            return target
-        return default_model()
+    def _with_markers(self, model: Path, template: str) -> Path:
+        """A tiny model in whose vocabulary the markers of a chat template are tokens."""
+        from promptguard.models.markers import markers
+        from promptguard.models.twin import make_twin
+
+        target = self._folder() / model.name
+        report = make_twin(model, target, added=markers(template))
+        self.notes += tuple(f"the model is a tiny-random one: {note}" for note in report.notes)
+        return target
+
+    def _folder(self) -> Path:
+        """A new folder that goes with the run."""
+        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-")))
 
     def _check(self, model: Path, replay: Replay, *, weights: bool = False) -> None:
         """Refuse what no engine could use; an engine would say it in its log, at length."""
@@ -175,6 +184,8 @@ class _Starter:
         if weights:
             header.require_weights()
         if self._template is not None:
+            if weights:
+                self._compare_markers(header, self._template)
             return
         text = chat_template(header)
         if text is None:
@@ -185,6 +196,17 @@ class _Starter:
             raise
         except TemplateError:
             pass  # the engine may know more
+
+    def _compare_markers(self, header: GGUFHeader, template: str) -> None:
+        """Say when a chat template seems to be written for another model."""
+        from promptguard.models.markers import markers
+        from promptguard.models.twin import missing_tokens
+
+        missing = [marker for marker in missing_tokens(header, markers(template)) if marker.startswith(("<|", "<\uff5c"))]
+        if missing:
+            more = f" and {len(missing) - 1} more markers" if len(missing) > 1 else ""
+            note = f"{missing[0]}{more} of the chat template are no tokens of this model: is it the template of another one?"
+            self.notes += (note,)
 
     def _start(self, context: int) -> None:
         assert self._model is not None
@@ -220,6 +242,12 @@ class _Starter:
         )
         self._stack.callback(client.close)
         return LlamaServer(client, slot=self._given.get("slot"))
+
+
+def _as_told(given: Mapping[str, Any], inject: str | None) -> dict[str, object]:
+    """The options that were set, by the names of their flags."""
+    told = {name.replace("_", "-"): str(value) if isinstance(value, Path) else value for name, value in given.items()}
+    return told | ({"inject": inject} if inject is not None else {})
 
 
 def _round_up(tokens: int) -> int:

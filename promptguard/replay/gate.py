@@ -63,6 +63,15 @@ def _hit_rate(result: Result, gate: Gate) -> Check:
     return Check("hit-rate", rate >= least, rate, least, message)
 
 
+def _engine_cause(turns: Sequence[Turn]) -> str:
+    """Why an engine loses, as far as the figures tell (docs/causes.md, K11 to K13)."""
+    if not any(turn.cached for turn in turns):
+        return "it reused nothing at all, so its prefix cache is off (llama-server: --cache-prompt)"
+    if all(turn.prompt_loss for turn in turns if turn.engine_loss):
+        return "it cannot go back, as models with a sliding window or a recurrent state cannot (llama-server: --swa-full)"
+    return "another request took its slot, or its cache is too small"
+
+
 def _loss(name: str, turns: Sequence[Turn], losses: Sequence[int], limit: int) -> Check:
     worst = max(losses)
     over = [turn.number for turn, loss in zip(turns, losses, strict=True) if loss > limit]
@@ -70,6 +79,8 @@ def _loss(name: str, turns: Sequence[Turn], losses: Sequence[int], limit: int) -
     if over:
         where = f"turn {over[0]}" if len(over) == 1 else f"{len(over)} turns"
         message = f"{culprit} {worst:,} reusable tokens at worst, on {where}"
+        if name == "engine-loss":
+            message += f": {_engine_cause(turns)}"
     elif worst:
         message = f"{culprit} {worst:,} reusable tokens at worst, within the tolerance of {limit:,}"
     else:

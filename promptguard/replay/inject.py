@@ -48,11 +48,11 @@ def parse_injection(text: str) -> Injection:
 
 
 def _clock_head(request: Request, _turn: int, clock: datetime) -> Request:
-    return _insert(request, 0, f"Current time: {clock:%Y-%m-%d %H:%M:%S}\n")
+    return _insert(request, 0, f"Current time: {clock:%Y-%m-%d %H:%M:%S}\n", expression="clock")
 
 
 def _clock_tail(request: Request, _turn: int, clock: datetime) -> Request:
-    return _insert(request, len(_system(request).text), f"\nCurrent time: {clock:%Y-%m-%d %H:%M:%S}")
+    return _insert(request, len(_system(request).text), f"\nCurrent time: {clock:%Y-%m-%d %H:%M:%S}", expression="clock")
 
 
 def _extra_space(request: Request, _turn: int, _clock: datetime) -> Request:
@@ -97,10 +97,10 @@ def _system(request: Request) -> Traced:
     return request.system or Traced("")
 
 
-def _insert(request: Request, offset: int, text: str) -> Request:
+def _insert(request: Request, offset: int, text: str, *, expression: str | None = None) -> Request:
     """Put ``text`` into the system prompt, which remembers where the rest of it came from."""
     system = _system(request)
-    planted = Source("<injected>", text, "text")
+    planted = Source("<injected>", f"{{{{ {expression} }}}}" if expression else text, "text")
     pieces: list[Piece] = []
     for piece in system.pieces:
         if piece.end <= offset:
@@ -109,7 +109,7 @@ def _insert(request: Request, offset: int, text: str) -> Request:
             pieces.append(replace(piece, start=piece.start + len(text), end=piece.end + len(text)))
         else:
             pieces.extend(_split(piece, offset, len(text)))
-    pieces.append(Piece(offset, offset + len(text), Place(planted, Span(0, len(text)))))
+    pieces.append(Piece(offset, offset + len(text), Place(planted, Span(0, len(planted.text))), expression))
     pieces.sort(key=lambda piece: piece.start)
     return replace(request, system=Traced(system.text[:offset] + text + system.text[offset:], tuple(pieces)))
 

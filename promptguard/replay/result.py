@@ -111,6 +111,8 @@ class Result:
     Attributes:
         seconds_total: wall time of the replay, the start of the engine included.
         seconds_engine: the part of it spent waiting for the engine.
+        append_only: prompt and attainable tokens of each turn of an append-only run of the same task, where the run as sent is a
+            shortened one; empty where its own turns tell.
         error: why the run ended early, where it did; ``turns`` are those measured until then.
     """
 
@@ -122,6 +124,7 @@ class Result:
     notes: tuple[str, ...] = ()
     seconds_total: float = 0.0
     seconds_engine: float = 0.0
+    append_only: tuple[tuple[int, int], ...] = ()
     error: str | None = None
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -135,28 +138,37 @@ class Result:
 
     @property
     def cached_tokens(self) -> int:
+        """Cached tokens as the engine reports them."""
+        return sum(turn.cached for turn in self.turns)
+
+    @property
+    def hit_tokens(self) -> int:
+        """Cached tokens that count: the tokens saved."""
         return sum(turn.hit for turn in self.turns)
 
     @property
     def prefill_tokens(self) -> int:
-        return self.prompt_tokens - self.cached_tokens
+        """Prompt tokens that the engine computed."""
+        return sum(turn.prefilled for turn in self.turns)
 
     @property
     def hit_rate(self) -> float:
         """Sum of cached tokens over sum of prompt tokens, warm-up left out."""
-        return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
+        return self.hit_tokens / self.prompt_tokens if self.prompt_tokens else 0.0
 
     @property
     def cold_hit_rate(self) -> float:
         """The same without a warm-up: the first turn finds nothing in the cache."""
         if not self.prompt_tokens:
             return 0.0
-        return (self.cached_tokens - self.turns[0].hit) / self.prompt_tokens
+        return (self.hit_tokens - self.turns[0].hit) / self.prompt_tokens
 
     @property
     def ceiling(self) -> float:
         """The hit rate of an append-only run of the same task."""
-        return sum(turn.attainable for turn in self.turns) / self.prompt_tokens if self.prompt_tokens else 0.0
+        run = self.append_only or [(turn.prompt, turn.attainable) for turn in self.turns]
+        total = sum(prompt for prompt, _ in run)
+        return sum(attainable for _, attainable in run) / total if total else 0.0
 
     @property
     def prompt_loss(self) -> int:

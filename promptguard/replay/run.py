@@ -25,6 +25,7 @@ from promptguard.replay.inputs import Inputs
 from promptguard.replay.live import LiveConversation
 from promptguard.replay.result import Result, Subject, Turn
 from promptguard.replay.script import Script
+from promptguard.replay.task import History
 from promptguard.replay.texts import Texts
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
@@ -75,7 +76,7 @@ class Replay:
         self._renderer = renderer
         tools, _ = self._first_tools()
         self.script = Script(inputs.task, tools)
-        self._builder = self._make_builder()
+        self._builder = self.make_builder(inject=self.options.inject)
         messages = [turn.messages for turn in self.script.turns]
         self.requests = [self._builder.request(0, messages[0])]
         if inputs.chat_template is not None:  # a template that we cannot render is not shown to an engine
@@ -94,10 +95,15 @@ class Replay:
     def _first_tools(self) -> tuple[Any, Traced]:
         return Builder(self.inputs, self._renderer, turns=1, seed=self.options.seed).tools(0)
 
-    def _make_builder(self) -> Builder:
-        return Builder(
-            self.inputs, self._renderer, turns=len(self.script.turns), seed=self.options.seed, inject=self.options.inject
-        )
+    def make_builder(self, *, inject: Injection | None) -> Builder:
+        """What builds the requests of this task, with or without a planted defect."""
+        return Builder(self.inputs, self._renderer, turns=len(self.script.turns), seed=self.options.seed, inject=inject)
+
+    @property
+    def shortens_history(self) -> bool:
+        """Whether the task sends less than its whole history, so that its own turns do not tell what was attainable."""
+        inject = self.options.inject
+        return self.inputs.task.history.keep_last is not None or (inject is not None and inject.name == "drop-history")
 
     @property
     def steps(self) -> int:
@@ -143,6 +149,7 @@ class Replay:
             notes=run.notes(),
             seconds_total=time.perf_counter() - begin,
             seconds_engine=timed.seconds,
+            append_only=run.append_only,
             error=error,
         )
         return result if error else replace(result, checks=judge(result, self.options.gate))
@@ -168,6 +175,7 @@ class _Run:
         if foreign and info.url is not None:
             self._texts.notes.append("the chat template of --chat-template is measured; the server itself holds another one")
         self.warm_up_tokens = 0
+        self.append_only: tuple[tuple[int, int], ...] = ()
 
     # -- the run
 
@@ -191,6 +199,8 @@ class _Run:
             for prompt, turn, clock, after in zip(prompts[1:], script.turns, clocks[1:], following, strict=True)
         ]
         self._check_context(max(len(prompt.tokens) for prompt in filled))
+        if self._replay.shortens_history:
+            self.append_only = self._whole_history(len(held.tokens))
         self._warm_up(held)
         for turn, prompt, whole in zip(script.turns, prompts[1:], filled, strict=True):
             self._progress(turn.label)
@@ -203,6 +213,23 @@ class _Run:
                 self._progress("without the cache")
                 seconds = self._engine.complete(prompt.tokens, cache=False).seconds
                 self._turns[index] = replace(self._turns[index], seconds_uncached=seconds)
+
+    def _whole_history(self, resident: int) -> tuple[tuple[int, int], ...]:
+        """Prompt and attainable tokens of each turn if the agent sent its whole history."""
+        replay = self._replay
+        script = Script(replace(replay.script.task, history=History()), replay.script.tools)
+        builder = replay.make_builder(inject=None)
+        numbers = range(1, len(script.turns) + 1)
+        requests = [builder.request(number, turn.messages) for number, turn in zip(numbers, script.turns, strict=True)]
+        clocks = [builder.clock(number) for number in numbers]
+        texts = self._texts.render_all(requests, clocks)
+        turns = []
+        ideal = resident
+        for turn, request, clock, text, after in zip(script.turns, requests, clocks, texts, [*texts[1:], ""], strict=True):
+            prompt = self._texts.prompt(request, text)
+            turns.append((len(prompt.tokens), min(ideal, len(prompt.tokens) - 1)))
+            ideal = len(self._texts.with_reply(prompt, turn.reply, clock, after).tokens)
+        return tuple(turns)
 
     def _live(self) -> None:
         conversation = LiveConversation(self._replay.script)
@@ -333,7 +360,7 @@ class _Run:
             )
         if self._options.inject is not None:
             notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")
-        return tuple(notes)
+        return tuple(dict.fromkeys(notes))
 
 
 class ContextError(EngineError):

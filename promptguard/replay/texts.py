@@ -14,7 +14,7 @@ from datetime import datetime
 from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Engine
-from promptguard.prompts.chat import END_OF_GENERATION, ChatTemplate
+from promptguard.prompts.chat import END_OF_GENERATION, ChatTemplate, prepare
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Message, Prompt, Request
 from promptguard.prompts.sequences import common_prefix
@@ -137,7 +137,10 @@ class Texts:
             trace = self._template.render(prompt.request, clock=clock)
             if not trace.text.startswith(prompt.text[: prompt.reply_start]):
                 trace = None
-        return replace(prompt, starts=starts, trace=trace)
+        request = prompt.request
+        if self._engine.info.arguments == "parsed":  # the order of the outer keys is the server's own
+            request = replace(request, tools=tuple(prepare(request, "parsed")[1]))
+        return replace(prompt, request=request, starts=starts, trace=trace)
 
     def _ours(self, requests: Sequence[Request], clocks: Sequence[datetime]) -> list[str]:
         pairs = zip(requests, clocks, strict=True)

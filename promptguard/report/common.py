@@ -237,6 +237,6 @@ def total_rows(result: Result) -> list[tuple[str, str]]:
         ("prompt loss", tokens(result.prompt_loss)),
         ("engine loss", tokens(result.engine_loss)),
         ("repetition rate", percent(result.repetition_rate)),
-        ("tokens saved", f"{result.cached_tokens:,} of {result.prompt_tokens:,} prompt tokens"),
+        ("tokens saved", f"{result.hit_tokens:,} of {result.prompt_tokens:,} prompt tokens"),
         ("TTFT, all turns", ttft),
     ]

@@ -62,6 +62,7 @@ def as_object(result: Result) -> dict[str, Any]:
         ],
         "totals": {
             "prompt_tokens": result.prompt_tokens,
+            "hit_tokens": result.hit_tokens,
             "cached_tokens": result.cached_tokens,
             "prefill_tokens": result.prefill_tokens,
             "warm_up_tokens": result.warm_up_tokens,

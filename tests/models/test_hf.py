@@ -224,7 +224,9 @@ def test_other_byte_fallback_models_are_refused(tmp_path: Path, change: Callable
     assert caught.value.what.startswith(what)
 
 
-@pytest.mark.parametrize(("text", "what"), [("{", "not JSON: "), ("[]", "should hold a JSON object"), (None, "cannot be read: ")])
+@pytest.mark.parametrize(
+    ("text", "what"), [("{", "not JSON: "), ("[]", "should hold a JSON object"), (None, "the file does not exist")]
+)
 def test_unreadable_files_are_named(tmp_path: Path, text: str | None, what: str) -> None:
     file = tmp_path / "tokenizer.json"
     if text is not None:

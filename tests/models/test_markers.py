@@ -5,7 +5,8 @@ from pathlib import Path
 from llama_server import serve
 
 from promptguard.models.default import default_model
-from promptguard.models.markers import MAX_MARKERS, default_model_for, markers
+from promptguard.models.markers import MAX_MARKERS, markers
+from promptguard.models.twin import make_twin
 from promptguard.parse.gguf import read_header
 
 TEMPLATE = "{{ '<|turn|>' + x }}<｜Assistant｜>[INST] a < b > c [x] {% if a<b %}</s><tool:call><|turn|>"
@@ -21,8 +22,9 @@ def test_the_number_of_markers_is_bounded() -> None:
 
 def test_each_marker_becomes_one_token_and_nothing_else_changes(tmp_path: Path) -> None:
     target = tmp_path / "tiny.gguf"
-    added = default_model_for(TEMPLATE + "<|im_end|>", target)
-    assert added == markers(TEMPLATE)  # the default model has <|im_end|> already
+    added = markers(TEMPLATE)
+    report = make_twin(default_model(), target, added=[*added, "<|im_end|>", *added])  # the model has <|im_end|> already
+    assert report.notes == ("5 markers of the chat template were added to its vocabulary",)
     before = read_header(default_model()).strings("tokenizer.ggml.tokens")
     assert read_header(target).strings("tokenizer.ggml.tokens") == [*before, *added]
     with serve(default_model()) as plain, serve(target) as marked:

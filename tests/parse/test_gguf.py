@@ -225,9 +225,9 @@ def test_text_that_is_not_utf8_is_an_error_only_when_decoded(tmp_path: Path) -> 
 
 
 def test_missing_file_and_folder_are_input_errors(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: No such file or directory"):
+    with pytest.raises(InputError, match="the model does not exist"):
         read_header(tmp_path / "none.gguf")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="the model is a folder"):
         read_header(tmp_path)
 
 
