@@ -72,6 +72,23 @@ def test_json_on_standard_output_is_the_report_and_nothing_else(replay: Replay) 
     assert (outcome.code, found["verdict"], found["error"], len(found["turns"])) == (0, "passed", None, 3)
 
 
+def test_the_report_says_how_the_run_was_made(replay: Replay) -> None:
+    flags = ("--min-hit-rate", "0.5", "--prompt-loss-tolerance", "3", "--seed", "7", "--inject", "clock-tail")
+    settings = report(replay(*flags, "--output-format", "json").out)["settings"]
+    assert {name: settings[name] for name in ("min-hit-rate", "prompt-loss-tolerance", "seed", "inject")} == {
+        "min-hit-rate": 0.5,
+        "prompt-loss-tolerance": 3,
+        "seed": 7,
+        "inject": "clock-tail",
+    }
+
+
+def test_a_planted_clock_is_one_cause(replay: Replay) -> None:
+    outcome = replay("--inject", "clock-head")
+    assert outcome.out.count("system block: K1 clock") == 1
+    assert "turns 1-3" in outcome.out.splitlines()[-1]
+
+
 @pytest.mark.parametrize(("defect", "verdict"), [(None, "passed"), ("drop-history@3", "failed")])
 def test_several_reports_at_once(replay: Replay, folder: Path, defect: str | None, verdict: str) -> None:
     before = listing(folder)

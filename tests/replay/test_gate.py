@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from promptguard.core.errors import EngineError
@@ -84,3 +86,22 @@ def test_the_least_hit_rate_is_inclusive() -> None:
 def test_fewer_than_two_turns_prove_nothing(turns: tuple[Turn, ...]) -> None:
     with pytest.raises(EngineError, match="turn was measured"):
         judge(result(*turns), Gate())
+
+
+def engine_message(*turns: Turn) -> str:
+    return judge(result(*turns), Gate())[2].message
+
+
+def test_an_engine_loss_says_what_it_looks_like() -> None:
+    off = [turn(number, 100, 90, 90, 0) for number in (1, 2)]
+    assert engine_message(*off).endswith("it reused nothing at all, so its prefix cache is off (llama-server: --cache-prompt)")
+    window = [*CLEAN[:2], turn(3, 140, 130, 60, 0)]
+    assert "it cannot go back, as models with a sliding window" in engine_message(*window)
+    evicted = [*CLEAN[:2], turn(3, 140, 130, 130, 0)]
+    assert engine_message(*evicted).endswith("another request took its slot, or its cache is too small")
+
+
+def test_the_ceiling_of_a_shortened_history_is_that_of_the_whole_one() -> None:
+
+    shortened = replace(result(turn(1, 100, 90, 90, 90), turn(2, 50, 110, 40, 40)), append_only=((100, 90), (120, 110)))
+    assert shortened.ceiling == 200 / 220
