@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -36,10 +37,18 @@ def _flag(option: Option) -> Callable[[Command], Command]:
     if option.kind == "integer":
         return click.option(name, type=click.IntRange(_whole(option.minimum), _whole(option.maximum)), metavar="N", help=text)
     if option.kind == "number":
-        return click.option(name, type=click.FloatRange(option.minimum, option.maximum), metavar="X", help=text)
+        return click.option(
+            name, type=click.FloatRange(option.minimum, option.maximum), metavar="X", help=text, callback=_refuse_nan
+        )
     if option.choices:
         return click.option(name, type=click.Choice(option.choices), help=text)
     return click.option(name, metavar="TEXT" if option.name != "server" else "URL", help=text)
+
+
+def _refuse_nan(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):  # click compares it with the limits, and nan is not below any
+        raise click.BadParameter("nan is not a number")
+    return value
 
 
 def _whole(limit: float | None) -> int | None:
@@ -70,8 +79,9 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     """
     from promptguard.cli.complain import complain
     from promptguard.cli.progress import progress
-    from promptguard.core.errors import InputError
+    from promptguard.core.errors import InputError, PromptguardError
     from promptguard.replay.command import execute
+    from promptguard.replay.result import Result
     from promptguard.report.files import check_target, parse_report_options, show, write_report
     from promptguard.report.files import render as render_report
 
@@ -80,7 +90,12 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     for _, path in reports:  # now, rather than after a long run
         check_target(path)
     output_format = settings.pop("output_format") or "text"
-    result = execute(settings, inject=inject, progress=progress)
+    try:
+        result = execute(settings, inject=inject, progress=progress)
+    except PromptguardError as error:
+        # An earlier report left in its place would say that all is well.
+        result = Result.without_run(str(error))
+        quiet = True
     for name, path in reports:
         write_report(path, render_report(result, name))
     if not quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ def load_mapping(path: Path) -> dict[str, Any]:
         InputError: with the place, where it is not such a file.
     """
     text = read_text(path, limit=MAX_FILE, what="the context file")
+    if path.suffix.lower() == ".json":
+        return _mapping(_strict_json(text, path), path)
     try:
         root = yaml.compose(text, Loader=_Loader)
         if root is not None:
@@ -34,11 +37,34 @@ def load_mapping(path: Path) -> dict[str, Any]:
         raise InputError(f"is neither JSON nor YAML ({error.problem or error.context})", where=where) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise InputError(f"is neither JSON nor YAML ({' '.join(str(error).split())[:200]})", where=str(path)) from None
-    if value is None:
-        return {}
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+    return _mapping({} if value is None else value, path)
+
+
+def _mapping(value: object, path: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
         raise InputError("must hold a mapping from names to values", where=str(path), hint="write lines like `user_name: Ada`")
+    for key in value:
+        if not isinstance(key, str):
+            raise InputError(f"the key {key!r} is not the name of a variable", where=str(path), hint="put it in quotes")
     return value
+
+
+def _strict_json(text: str, path: Path) -> object:
+    def pairs(members: list[tuple[str, object]]) -> dict[str, object]:
+        value = dict(members)
+        if len(value) < len(members):
+            raise ValueError("a key stands twice")
+        return value
+
+    def constant(name: str) -> None:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON ({error.msg})", where=f"{path}:{error.lineno}:{error.colno}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON ({error})", where=str(path)) from None
 
 
 def _count(root: Any) -> None:

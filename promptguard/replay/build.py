@@ -37,6 +37,7 @@ class Builder:
         self._turns = turns
         self._seed = seed
         self._inject = inject
+        self.injected = False  # whether the defect has changed a request yet
         self._stand_ins: dict[str, StandIn] = {}
 
     @property
@@ -67,7 +68,9 @@ class Builder:
         tools, tools_text = self.tools(turn)
         request = Request(messages=tuple(messages), tools=tools, system=system, tools_source=tools_text)
         if self._inject is not None:
-            request = self._inject(request, turn, self.clock(turn))
+            planted = self._inject(request, turn, self.clock(turn))
+            self.injected = self.injected or planted != request
+            request = planted
         if request.system is not None and request.system.text.strip():
             head: tuple[Message, ...] = ({"role": "system", "content": request.system.text},)
         else:

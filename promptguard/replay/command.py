@@ -142,7 +142,7 @@ class _Starter:
             raise EngineError(
                 f"the task needs a context of {context:,} tokens and this model has at most {engine.info.context:,}",
                 where=str(self._model),
-                hint="use a shorter --task, or a model with a larger context",
+                hint="shorten the prompt or the task, or use a model with a larger context",
             )
         return engine
 
@@ -157,7 +157,7 @@ class _Starter:
             model = self._folder() / f"tiny-{Path(self._given['model_from']).stem}.gguf"
             report = make_tiny(Path(self._given["model_from"]), model)
             self.notes = tuple(f"the model is a tiny-random twin: {note}" for note in report.notes)
-            self._check(model, replay)
+            self._check(model, replay, named=Path(self._given["model_from"]))
         else:
             model = default_model()
         return model if self._template is None else self._with_markers(model, self._template)
@@ -176,7 +176,7 @@ class _Starter:
         """A new folder that goes with the run."""
         return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-")))
 
-    def _check(self, model: Path, replay: Replay, *, weights: bool = False) -> None:
+    def _check(self, model: Path, replay: Replay, *, named: Path | None = None, weights: bool = False) -> None:
         """Refuse what no engine could use; an engine would say it in its log, at length."""
         from promptguard.parse.gguf import chat_template, read_header
 
@@ -189,7 +189,7 @@ class _Starter:
             return
         text = chat_template(header)
         if text is None:
-            raise InputError("the model has no chat template", where=str(model), hint="give one with --chat-template")
+            raise InputError("the model has no chat template", where=str(named or model), hint="give one with --chat-template")
         try:
             replay.try_template(chat_template_source(text, f"<chat template of {model.name}>"))
         except TemplateLimitError:  # the engine would render it all the same, as long and as far as it takes

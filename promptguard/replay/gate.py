@@ -63,6 +63,10 @@ def _hit_rate(result: Result, gate: Gate) -> Check:
     return Check("hit-rate", rate >= least, rate, least, message)
 
 
+def _tokens(count: int) -> str:
+    return f"{count:,} reusable token{'' if count == 1 else 's'}"
+
+
 def _engine_cause(turns: Sequence[Turn]) -> str:
     """Why an engine loses, as far as the figures tell (docs/causes.md, K11 to K13)."""
     if not any(turn.cached for turn in turns):
@@ -78,11 +82,11 @@ def _loss(name: str, turns: Sequence[Turn], losses: Sequence[int], limit: int) -
     culprit = "the prompt changed and threw away" if name == "prompt-loss" else "the engine did not reuse"
     if over:
         where = f"turn {over[0]}" if len(over) == 1 else f"{len(over)} turns"
-        message = f"{culprit} {worst:,} reusable tokens at worst, on {where}"
+        message = f"{culprit} {_tokens(worst)} at worst, on {where}"
         if name == "engine-loss":
             message += f": {_engine_cause(turns)}"
     elif worst:
-        message = f"{culprit} {worst:,} reusable tokens at worst, within the tolerance of {limit:,}"
+        message = f"{culprit} {_tokens(worst)} at worst, within the tolerance of {limit:,}"
     else:
         message = "no reusable token was lost " + ("to the prompt" if name == "prompt-loss" else "to the engine")
     return Check("prompt-loss" if name == "prompt-loss" else "engine-loss", not over, worst, limit, message)

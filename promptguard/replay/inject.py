@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from promptguard.core.errors import ConfigError
-from promptguard.core.source import Place, Source, Span
+from promptguard.core.source import Place, Span
 from promptguard.prompts.request import Piece, Request, Traced
 
 Change = Callable[[Request, int, datetime], Request]
@@ -97,10 +97,10 @@ def _system(request: Request) -> Traced:
     return request.system or Traced("")
 
 
-def _insert(request: Request, offset: int, text: str, *, expression: str | None = None) -> Request:
-    """Put ``text`` into the system prompt, which remembers where the rest of it came from."""
+def _insert(request: Request, offset: int, text: str, *, expression: str = "planted") -> Request:
+    """Put ``text`` into the system prompt; its place is where in the user's file it would stand."""
     system = _system(request)
-    planted = Source("<injected>", f"{{{{ {expression} }}}}" if expression else text, "text")
+    host = system.piece_at(offset) or (system.pieces[-1] if system.pieces else None)
     pieces: list[Piece] = []
     for piece in system.pieces:
         if piece.end <= offset:
@@ -109,7 +109,9 @@ def _insert(request: Request, offset: int, text: str, *, expression: str | None 
             pieces.append(replace(piece, start=piece.start + len(text), end=piece.end + len(text)))
         else:
             pieces.extend(_split(piece, offset, len(text)))
-    pieces.append(Piece(offset, offset + len(text), Place(planted, Span(0, len(planted.text))), expression))
+    if host is not None:
+        at = min(host.place.span.start + max(0, offset - host.start), host.place.span.end)
+        pieces.append(Piece(offset, offset + len(text), Place(host.place.source, Span(at, at)), expression))
     pieces.sort(key=lambda piece: piece.start)
     return replace(request, system=Traced(system.text[:offset] + text + system.text[offset:], tuple(pieces)))
 

@@ -66,6 +66,15 @@ def load_inputs(
         tool_list = None
     else:
         tool_list, tools_source = load_tools(tools_path)
+    if tools is None and tool_list is not None:
+        offered = {str(tool["function"]["name"]) for tool in tool_list}
+        unknown = next((name for name in loaded.tool_names if name not in offered), None)
+        if unknown is not None:
+            raise InputError(
+                f"calls the tool {unknown!r}, which {tools_path.name} does not have",
+                where=str(loaded.path),
+                hint="correct its name, or add the tool",
+            )
     template = None
     if chat_template is not None:
         text = read_text(chat_template, limit=MAX_TEMPLATE, what="the chat template")

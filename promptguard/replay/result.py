@@ -128,6 +128,12 @@ class Result:
     error: str | None = None
     settings: dict[str, object] = field(default_factory=dict)
 
+    @classmethod
+    def without_run(cls, error: str) -> Result:
+        """The result where nothing could be measured, and why."""
+        nothing = Subject("", "", "", 0, 0, None, None, "", "", "", "", "", "")
+        return cls(subject=nothing, turns=(), warm_up_tokens=0, checks=(), error=error)
+
     @property
     def passed(self) -> bool:
         return self.error is None and bool(self.checks) and all(check.passed for check in self.checks)

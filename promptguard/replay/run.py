@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from promptguard.core.errors import EngineError, InputError, PromptguardError
+from promptguard.core.errors import ConfigError, EngineError, InputError, PromptguardError
 from promptguard.core.source import Source
 from promptguard.engines.base import Completion, Engine
 from promptguard.engines.timed import TimedEngine
@@ -83,6 +84,18 @@ class Replay:
             self.try_template(inputs.chat_template)
         if not self.options.live:
             self.requests += [self._builder.request(number, each) for number, each in enumerate(messages, 1)]
+            self._check_injection()
+
+    def _check_injection(self) -> None:
+        """Refuse a defect that is none: a gate that lets it pass would look as if it had missed it."""
+        inject = self.options.inject
+        if inject is None or self._builder.injected:
+            return
+        turns = len(self.script.turns)
+        if inject.turn is not None and inject.turn > turns:
+            raise ConfigError(f"there is no turn {inject.turn}", where="--inject", hint=f"the task has {turns}")
+        where = "this task" if inject.turn is None else f"turn {inject.turn}"
+        raise ConfigError(f"{inject.name} changes nothing on {where}", where="--inject", hint="try another turn or defect")
 
     def try_template(self, template: Source) -> None:
         """Render the first request, within our limits, with a chat template that an engine would render without any.
@@ -324,7 +337,8 @@ class _Run:
             return None
         remedy = found.remedy
         for stand_in in self._builder.stand_ins:
-            if stand_in.varies and found.expression and re.search(rf"\b{re.escape(stand_in.name)}\b", found.expression):
+            # A value in the context cannot take the place of a function or a filter.
+            if stand_in.varies and found.expression and re.search(rf"\b{re.escape(stand_in.name)}\b(?! *\()", found.expression):
                 remedy += f"; or, if {stand_in.name} stays the same within a conversation, give its value with --context"
                 break
         return replace(found, tokens_lost=turn.prompt_loss, remedy=remedy)
@@ -358,6 +372,8 @@ class _Run:
                 f"{foreign:,} cached tokens are not from this run (another run's cache, --cache-ram or --cache-reuse) and are "
                 "not counted"
             )
+        names = Counter(str(tool["function"]["name"]) for tool in self._replay.requests[0].tools)
+        notes.extend(f"{count} tools have the name {name}" for name, count in names.items() if count > 1)
         if self._options.inject is not None:
             notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")
         return tuple(dict.fromkeys(notes))
@@ -370,6 +386,7 @@ class ContextError(EngineError):
         super().__init__(
             f"the task needs a context of {needed:,} tokens and the engine has {context:,}",
             where=url,
-            hint="start the server with a larger -c / --ctx-size (it is divided among the slots)" if url else "raise --ctx-size",
+            hint=("start the server with a larger -c / --ctx-size (it is divided among the slots)" if url else "raise --ctx-size")
+            + ", or shorten the prompt or the task",
         )
         self.needed = needed

@@ -180,6 +180,8 @@ def _window(widths: Sequence[int], start: int, cells: int) -> tuple[int, int]:
 def subject_rows(result: Result) -> list[tuple[str, str]]:
     """What was measured, as names and values; the values are untrusted text."""
     subject = result.subject
+    if not subject.engine:  # nothing was run
+        return []
     slot = f"slot {subject.slot} of {subject.slots}" if subject.slot is not None else f"{subject.slots} slots, none pinned"
     rows = [
         ("engine", f"{subject.engine}, build {subject.build}" + (f", {subject.url}" if subject.url else "")),

@@ -55,7 +55,7 @@ def _fenced(lines: list[str], language: str) -> str:
 def _blocks(result: Result) -> Iterator[str]:
     yield f"### promptguard replay: {verdict(result)}\n"
     if result.error is not None:
-        yield f"The run broke off after {measured(result)}:\n"
+        yield f"The run broke off after {measured(result)}:\n" if result.turns else "Nothing could be measured:\n"
         yield _fenced([visible(line) for line in result.error.splitlines()], "text") + "\n"
     if result.checks:
         yield "| check | verdict | |\n|---|---|---|"
@@ -73,8 +73,11 @@ def _blocks(result: Result) -> Iterator[str]:
         for row in rows:
             yield f"| {' | '.join(escape(value) for value in row)} |"
         yield "\n</details>\n"
+    subject = subject_rows(result)
+    if not subject:
+        return
     yield "<details><summary>What was measured</summary>\n"
-    yield from _pairs(subject_rows(result))
+    yield from _pairs(subject)
     for note in result.notes:
         yield f"- {escape(note)}"
     yield "\n</details>"

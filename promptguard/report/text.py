@@ -74,7 +74,7 @@ def _lines(result: Result, cells: int | None) -> Iterator[Line]:
 
 
 def _pairs(rows: list[tuple[str, str]]) -> Iterator[Line]:
-    longest = max(len(name) for name, _ in rows)
+    longest = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         yield [(name.ljust(longest + 2), "dim"), (visible(value), "")]
 

@@ -106,7 +106,7 @@ def test_what_was_measured_before_an_engine_broke_is_still_written(
 
 
 @pytest.mark.parametrize(("broken", "message"), BREAKS.values(), ids=BREAKS)
-def test_an_engine_that_never_worked_gives_no_report(
+def test_an_engine_that_never_worked_gives_a_report_that_says_so(
     replay: Replay, folder: Path, fake: FakeLlamaServer, broken: object, message: str
 ) -> None:
     before = listing(folder)
@@ -114,7 +114,8 @@ def test_an_engine_that_never_worked_gives_no_report(
     outcome = replay("--server", fake.url, "--report", "json=r.json")
     assert (outcome.code, outcome.out) == (2, "")
     assert re.fullmatch(f"promptguard: error: {re.escape(fake.url)}: {message}\n", outcome.err)
-    assert listing(folder) == before
+    assert listing(folder) == sorted([*before, "r.json"])
+    assert json.loads((folder / "r.json").read_text(encoding="utf-8"))["verdict"] == "error"
 
 
 def test_a_server_that_never_answers_is_given_up(replay: Replay, folder: Path) -> None:
@@ -138,15 +139,15 @@ def test_a_server_that_stops_answering_in_mid_run_leaves_what_was_measured(
     assert len(json.loads((folder / "r.json").read_text())["turns"]) == 2
 
 
-def test_an_unreachable_server(replay: Replay, folder: Path) -> None:
-    before = listing(folder)
+def test_an_unreachable_server_leaves_no_earlier_verdict_behind(replay: Replay, folder: Path) -> None:
+    assert replay("--report", "json=r.json").code == 0
     outcome = replay("--server", "http://127.0.0.1:9", "--report", "json=r.json")
     assert outcome.code == 2
     assert re.fullmatch(
         r"promptguard: error: http://127.0.0.1:9: cannot be reached \(.*\); is the server running, and is the address right\?\n",
         outcome.err,
     )
-    assert listing(folder) == before
+    assert json.loads((folder / "r.json").read_text(encoding="utf-8"))["verdict"] == "error"
 
 
 def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer) -> None:
@@ -205,17 +206,16 @@ def test_an_engine_that_is_killed_in_mid_run(replay: Replay, folder: Path, monke
             labels.append(label)
             if len(labels) == turn + 1:
                 for child in psutil.Process().children():
-                    if "promptguard.engines._embedded_child" in child.cmdline():
+                    if "promptguard.engines._embedded_child" in " ".join(child.cmdline()):
                         child.kill()
 
         yield advance
 
     monkeypatch.setattr("promptguard.cli.progress.progress", progress)
-    before = listing(folder)
     outcome = replay("--report", "json=r.json")
     assert outcome.code == 2
     assert outcome.err.startswith("promptguard: error: the embedded llama-server died while computing a prompt (signal SIGKILL)")
     if turn < 2:  # the first turn is measured after the warm-up
-        assert listing(folder) == before
+        assert json.loads((folder / "r.json").read_text(encoding="utf-8"))["turns"] == []
     else:
         assert len(json.loads((folder / "r.json").read_text())["turns"]) == 1

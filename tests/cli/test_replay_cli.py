@@ -112,6 +112,36 @@ def test_a_loss_within_the_tolerance_passes(replay: Replay) -> None:
     assert (replay(*flags).code, replay(*flags, "--prompt-loss-tolerance", "1000").code) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--inject", "reorder-tools@9"), "--inject: there is no turn 9; the task has 3"),
+        (("--inject", "drop-history@1"), "--inject: drop-history changes nothing on turn 1; try another turn or defect"),
+        (("--min-hit-rate", "nan"), "Invalid value for '--min-hit-rate': nan is not a number"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(replay: Replay, arguments: tuple[str, ...], message: str) -> None:
+    outcome = replay(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_a_task_that_calls_a_tool_that_it_does_not_have_is_refused(replay: Replay, folder: Path) -> None:
+    path = folder / "task" / "task.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("get_weather", "get_wether"), encoding="utf-8")
+    outcome = replay()
+    assert outcome.code == 2
+    assert "calls the tool 'get_wether', which tools.json does not have; correct its name, or add the tool" in outcome.err
+
+
+def test_two_tools_of_one_name_are_noted(replay: Replay, folder: Path) -> None:
+    tools = json.loads((folder / "task" / "tools.json").read_text(encoding="utf-8"))
+    (folder / "twice.json").write_text(json.dumps([*tools, tools[0]]), encoding="utf-8")
+    outcome = replay("--tools", "twice.json")
+    assert outcome.code == 0
+    assert "note: 2 tools have the name get_weather" in outcome.out
+
+
 def test_no_progress_bar_without_a_terminal(replay: Replay) -> None:
     assert "\r" not in replay().err
 
@@ -193,14 +223,17 @@ BAD_FILES = [
     (["--model-from", "head.gguf"], r"head.gguf: truncated: .*; fetch or copy the file again"),
     (["--model", "vocabulary.gguf"], r"vocabulary.gguf: .*vocabulary.*; .*"),
     (["--model", "bare.gguf"], r"bare.gguf: the model has no chat template; give one with --chat-template"),
-    (["--ctx-size", "300"], r"the task needs a context of \d+ tokens and the engine has 512; raise --ctx-size"),
+    (
+        ["--ctx-size", "300"],
+        r"the task needs a context of \d+ tokens and the engine has 512; raise --ctx-size, or shorten the prompt or the task",
+    ),
 ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"), BAD_FILES, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_bad_input_is_one_sentence_and_leaves_nothing(replay: Replay, folder: Path, arguments: list[str], message: str) -> None:
+def test_bad_input_is_one_sentence_and_a_report_of_it(replay: Replay, folder: Path, arguments: list[str], message: str) -> None:
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
     (folder / "empty").mkdir()
@@ -213,7 +246,13 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(replay: Replay, folder: Pa
     outcome = replay(*arguments, "--report", "json=report.json", task="--task" not in arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert re.fullmatch(f"promptguard: error: {message}\n", outcome.err)
-    assert listing(folder) == before
+    if "--config" in arguments:  # which says where reports go
+        assert listing(folder) == before
+        return
+    assert listing(folder) == sorted([*before, "report.json"])
+    found = report((folder / "report.json").read_text(encoding="utf-8"))
+    assert (found["verdict"], found["turns"]) == ("error", [])
+    assert outcome.err.startswith("promptguard: error: ")
 
 
 USAGE = [

@@ -137,7 +137,11 @@ def test_the_rest_of_the_system_prompt_knows_where_it_came_from(name: str) -> No
     for piece in traced.pieces:
         if piece.expression is None:
             assert traced.text[piece.start : piece.end] == piece.place.text
-    assert [piece.place.source.path for piece in traced.pieces].count("<injected>") == 1
+    before = {piece.expression for piece in request().system.pieces}
+    planted = [piece for piece in traced.pieces if piece.expression not in before]
+    assert len(planted) == 1
+    assert planted[0].place.source == traced.pieces[-2].place.source  # where it would stand in the user's file
+    assert planted[0].place.text == ""
 
 
 @given(st.integers(0, len(TEXT)), st.text(min_size=1, max_size=5))
