@@ -1,0 +1,50 @@
+"""Tool schemas in their canonical order, as Python values and as bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FORM_VERSION = 1
+"""Goes up when the same tools come out as other bytes than before."""
+
+
+def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
+    """The tools in canonical order: whatever prints the result in its own order (``json.dumps``, ``tojson``) prints the same text.
+
+    Args:
+        tools: a list of tools, one tool, or what holds a list of them (the result of MCP ``tools/list``, a request), in the
+            dialect of OpenAI chat or responses, Anthropic, MCP or Gemini; or a bare JSON Schema. Made of dicts and lists,
+            pydantic models, dataclasses, or objects of the SDKs. It is not changed.
+        sort_properties: put ``properties`` into alphabetical order as well. By default they keep theirs: a model reads it, and
+            writes the arguments in it.
+
+    Returns:
+        The same values in new dicts and lists, in the shape that was given: a list for a list, a dict for anything else. Fields
+        of models and dataclasses that are ``None`` are left out, as the SDKs leave them out of a request; ``None`` in a dict stays.
+
+    Raises:
+        ToolSchemaError: there is no tool in it, or something in it cannot be written as JSON: NaN, infinity, a key that is no
+            text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels.
+    """
+    raise NotImplementedError
+
+
+def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
+    """The canonical form as compact JSON: UTF-8, no spaces, no escapes beyond what JSON demands, no byte order mark.
+
+    The bytes are those of ``json.dumps(canonical_tools(tools), ensure_ascii=False, separators=(",", ":"))``.
+
+    Args, Raises: as ``canonical_tools``.
+    """
+    raise NotImplementedError
+
+
+def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:
+    """A short name for the tools, for logs and tests: equal for the same tools on every machine and in every release.
+
+    It is the version of the canonical form, a dash, and the first 16 hexadecimal digits of the SHA-256 of ``canonical_json``:
+    ``1-0123456789abcdef``. The version goes up when a release of promptguard changes the canonical form.
+
+    Args, Raises: as ``canonical_tools``.
+    """
+    raise NotImplementedError
