@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from operator import itemgetter
 from typing import Any
 
+from promptguard.toolschema.dialects import is_tool, tool_name
 from promptguard.toolschema.errors import ToolSchemaError
 from promptguard.toolschema.order import Canonicalizer, RefusedError
 from promptguard.toolschema.plain import refusal
+from promptguard.toolschema.regular import regular_json
 
 FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
@@ -42,6 +45,11 @@ def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
 
     Args, Raises: as ``canonical_tools``.
     """
+    if type(tools) is list and not sort_properties:
+        try:
+            return _list_json(tools)
+        except ToolSchemaError:
+            pass  # raised again, with its place in the whole list
     return _canonical(tools, sort_properties)[1]
 
 
@@ -55,6 +63,19 @@ def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:
     """
     digest = hashlib.sha256(canonical_json(tools, sort_properties=sort_properties)).hexdigest()
     return f"{FORM_VERSION}-{digest[:16]}"
+
+
+def _list_json(tools: list[Any]) -> bytes:
+    """The wire form of a list of tools: each regular tool by the short cut, the others in full."""
+    parts: list[tuple[str, bytes]] = []
+    for tool in tools:
+        text = regular_json(tool) if type(tool) is dict and is_tool(tool) else None
+        if text is None:
+            value, whole = _canonical([tool], sort_properties=False)
+            parts.append((tool_name(value[0]), whole[1:-1]))
+        else:
+            parts.append((tool_name(tool), text))
+    return b"[" + b",".join([text for _, text in sorted(parts, key=itemgetter(0))]) + b"]"
 
 
 def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:

@@ -78,7 +78,7 @@ class _Objects:
             for key, walk in walks:
                 made[key] = walk(made[key], depth)
             if self._vocabulary is SCHEMA and "required" in made:
-                _order_required(made)
+                order_required(made["required"], made.get("properties"))
         return made
 
     def _find_walks(self, plan: _Plan, types: tuple[type, ...]) -> list[tuple[str, _Walk]]:
@@ -201,12 +201,19 @@ class Canonicalizer:
             raise RefusedError from error
 
 
-def _order_required(schema: dict[str, Any]) -> None:
-    names, properties = schema["required"], schema.get("properties")
-    if type(names) is list and len(names) > 1 and _TEXTS.issuperset(map(type, names)):
-        rank = {name: number for number, name in enumerate(properties)} if type(properties) is dict else {}
-        names.sort()
-        names.sort(key=lambda name: rank.get(name, len(rank)))
+def order_required(names: Any, properties: Any) -> None:
+    """Put a list of required names into the order of the properties, the others behind them in alphabetical order, in place.
+
+    What is no list of texts stays as it is.
+    """
+    if type(names) is not list or len(names) < 2 or not _TEXTS.issuperset(map(type, names)):
+        return
+    wanted = set(names)
+    known = [name for name in properties if name in wanted] if type(properties) is dict else []
+    if len(known) < len(names):  # unknown names, or some that stand twice
+        rank = {name: number for number, name in enumerate(known)}
+        known = sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
+    names[:] = known
 
 
 def _key(name: Any) -> str:
