@@ -188,7 +188,7 @@ def _check(source: Source, start: int, text: str, exact_numbers: bool) -> None:
 def _decoded(lexeme: str) -> str:
     try:
         return str(json.loads(lexeme)) if "\\" in lexeme else lexeme[1:-1]
-    except ValueError:  # a wrong escape, in a text that is nested too deep to be parsed
+    except ValueError:  # a wrong escape, further on than the parser has come
         return lexeme[1:-1]
 
 

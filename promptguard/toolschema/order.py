@@ -59,10 +59,12 @@ class _Objects:
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     def walk(self, value: Any, depth: int) -> Any:
-        if type(value) is not dict or not value:
+        if type(value) is not dict:
             return self._otherwise(value, depth, self.walk)
         if depth > MAX_NESTING:
             raise RefusedError
+        if not value:
+            return {}
         names = tuple(value)
         plan = self._plans.get(names)
         if plan is None:
@@ -148,7 +150,7 @@ class Canonicalizer:
     def _element(self, value: Any, depth: int) -> Any:
         if type(value) is dict:
             return self._walks[element_role(value)](value, depth)
-        return self._list_or_scalar(value, depth, self._other)
+        return self._list_or_scalar(value, depth, self._element)
 
     def _properties(self, value: Any, depth: int) -> Any:
         return self._by_name(value, depth, in_order=self._sort_properties)
@@ -183,7 +185,7 @@ class Canonicalizer:
             if _SCALARS.issuperset(map(type, value)):
                 return value.copy()
             return [walk(item, depth + 1) for item in value]
-        if kind in _SCALARS or value == {}:
+        if kind in _SCALARS:
             return value
         if kind is float:
             if not math.isfinite(value):
@@ -195,6 +197,8 @@ class Canonicalizer:
 
     @staticmethod
     def _plain(value: Any) -> Any:
+        if type(value) in _SCALARS:
+            return value
         try:
             return plain(value)
         except Exception as error:  # the methods of strangers' objects may raise anything

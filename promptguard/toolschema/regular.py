@@ -1,19 +1,19 @@
 """The wire form of regular tools at the speed of C.
 
-Nearly every tool is regular: it has common keys, and values of the types that these keys have as a rule. msgspec reads such a tool
-into structures whose fields stand in canonical order, and prints them. What it does not take (rare or unknown keys, numbers with a
-fraction, objects where there are none as a rule) is left to ``order``, which takes everything; a test holds the two to the same
-bytes.
+Nearly every tool is regular: it has common keys, and values of the types that these keys have as a rule. msgspec reads such a
+tool into structures whose fields stand in canonical order, and prints them. What it does not take (rare or unknown keys, numbers
+with a fraction, objects where there are none as a rule) is left to ``order``, which takes everything; a test holds the two to the
+same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any
 
 import msgspec
 import orjson
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from promptguard.parse.strict import MAX_NESTING
 from promptguard.toolschema.order import order_required
@@ -24,11 +24,13 @@ _SCHEMA_KEYS = """
     $schema $ref type title description format const enum default minLength maxLength pattern minimum exclusiveMinimum maximum
     items minItems maxItems uniqueItems properties additionalProperties required anyOf definitions $defs
 """
-_TOOL_KEYS = "type function name title description parameters input_schema inputSchema outputSchema strict annotations cache_control"
+_TOOL_KEYS = (
+    "type function name title description parameters input_schema inputSchema outputSchema strict annotations cache_control"
+)
 
-_Scalar = Union[str, int, bool, None]
-_List = Union[list[_Scalar], _Scalar]
-_Value = Union[dict[str, _Scalar], _List]
+_Scalar = str | int | bool | None
+_List = list[_Scalar] | _Scalar
+_Value = dict[str, _Scalar] | _List
 _encode = msgspec.json.Encoder().encode
 
 
@@ -43,11 +45,11 @@ def regular_json(tool: dict[str, Any]) -> bytes | None:
         return None
 
 
-def _structure(name: str, keys: str, vocabulary: Vocabulary, types: dict[Role, Any], order: Callable[[Any], None]) -> Any:
+def _structure(name: str, keys: str, vocabulary: Vocabulary, types: dict[Role, str], order: Callable[[Any], None]) -> Any:
     """A structure with a field for each of the keys; ``order`` puts into order what is inside the fields."""
     chosen = keys.split()
     fields = [
-        (_field(key), Union[types[role], UnsetType], msgspec.field(default=UNSET, name=key))
+        (_field(key), f"{types[role]} | UnsetType", msgspec.field(default=UNSET, name=key))
         for key, role in vocabulary.roles.items()
         if key in chosen
     ]
@@ -81,12 +83,12 @@ _Schema = _structure(
     _SCHEMA_KEYS,
     SCHEMA,
     {
-        Role.SCHEMA: Union["_Schema", list[Union["_Schema", _Scalar]], _Scalar],
-        Role.PROPERTIES: dict[str, Union["_Schema", _Scalar]],
-        Role.MAP: dict[str, Union["_Schema", _Scalar]],
-        Role.REQUIRED: list[str],
-        Role.LITERAL: _Value,
-        Role.OTHER: _List,
+        Role.SCHEMA: "_Schema | list[_Schema | _Scalar] | _Scalar",
+        Role.PROPERTIES: "dict[str, _Schema | _Scalar]",
+        Role.MAP: "dict[str, _Schema | _Scalar]",
+        Role.REQUIRED: "list[str]",
+        Role.LITERAL: "_Value",
+        Role.OTHER: "_List",
     },
     _order_schema,
 )
@@ -94,6 +96,6 @@ _Tool = _structure(
     "_Tool",
     _TOOL_KEYS,
     TOOL,
-    {Role.TOOL: "_Tool", Role.SCHEMA: Union["_Schema", _Scalar], Role.OTHER: _Value},
+    {Role.TOOL: "_Tool", Role.SCHEMA: "_Schema | _Scalar", Role.OTHER: "_Value"},
     _order_tool,
 )
