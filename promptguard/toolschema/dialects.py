@@ -15,7 +15,7 @@ SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchem
 """Where a tool has the JSON Schema of its arguments."""
 
 _NAMES = "OpenAI, Anthropic, MCP or Gemini tools"
-_WRAPPERS = ("function", "custom", "toolSpec")
+_WRAPPERS = ("function", "custom")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 _HOLDERS = ("tools", "functions")
 _RECORDS = ("messages", "input", "contents", "prompt", "instructions", "system")

@@ -49,7 +49,7 @@ def _structure(name: str, keys: str, vocabulary: Vocabulary, types: dict[Role, s
     """A structure with a field for each of the keys; ``order`` puts into order what is inside the fields."""
     chosen = keys.split()
     fields = [
-        (_field(key), f"{types[role]} | UnsetType", msgspec.field(default=UNSET, name=key))
+        (_field(key), f"{types[role]} | msgspec.UnsetType", msgspec.field(default=UNSET, name=key))
         for key, role in vocabulary.roles.items()
         if key in chosen
     ]

@@ -89,13 +89,13 @@ SCHEMA = Vocabulary(
 TOOL = Vocabulary(
     _roles(
         """
-        type function custom toolSpec functionDeclarations function_declarations
+        type function custom functionDeclarations function_declarations
         name title description behavior
         parameters parametersJsonSchema parameters_json_schema input_schema inputSchema
         response responseJsonSchema response_json_schema output_schema outputSchema
         strict input_examples tools annotations icons execution meta _meta cache_control
         """,
-        tool="function custom toolSpec",
+        tool="function custom",
         tools="functionDeclarations function_declarations tools",
         schema="""
         parameters parametersJsonSchema parameters_json_schema input_schema inputSchema
@@ -108,7 +108,7 @@ TOOL = Vocabulary(
 
 # What a request holds beside its tools (messages above all) is a record, and stays as it is.
 HOLDER = Vocabulary(
-    _roles("jsonrpc id result tools functions", holder="result", tools="tools functions", literal="jsonrpc id"),
+    _roles("jsonrpc id result tools functions nextCursor _meta", holder="result", tools="tools functions", literal="id"),
     Role.LITERAL,
 )
 
