@@ -172,7 +172,8 @@ def _format(source: Source, span: Span, printer: _Printer, unsafe_fixes: bool) -
         raise InputError(str(error), where=str(Place(source, span))) from None
     if text != source.text[span.start : span.end]:
         _check_promises(value, text, source.path, printer)
-    dangling = [(pointer, f"the $ref {json.dumps(to)} points nowhere") for pointer, to in dangling_references(value)]
+    found = dangling_references(value) if '"$ref"' in text else ()
+    dangling = [(pointer, f"the $ref {json.dumps(to)} points nowhere") for pointer, to in found]
     return text, _notes(source, span, dangling), normalized
 
 
