@@ -24,13 +24,11 @@ _COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
 
 def root_role(value: Mapping[Any, Any]) -> Role | None:
     """What an object is on its own: a holder of tools, a tool or a schema; ``None`` where it is none of these."""
+    result = value.get("result")
+    if _is_holder(value) or (isinstance(result, Mapping) and _is_holder(result)):
+        return Role.HOLDER
     if is_tool(value):
         return Role.TOOL
-    if any(_is_list(value.get(key)) for key in _HOLDERS):
-        return Role.HOLDER
-    result = value.get("result")
-    if isinstance(result, Mapping) and root_role(result) is Role.HOLDER:
-        return Role.HOLDER
     return Role.SCHEMA if not value or _is_schema(value) else None
 
 
@@ -75,12 +73,13 @@ def detect(value: object) -> Dialect | None:
         return _detect_list(value)
     if not isinstance(value, Mapping):
         return None
+    result = value.get("result")
+    if "jsonrpc" in value and isinstance(result, Mapping):
+        value = result
     held = next((value[key] for key in _HOLDERS if isinstance(value.get(key), list)), None)
-    if held is not None:
-        return _detect_list(held) if not any(key in value for key in _RECORDS) else None
-    if isinstance(value.get("result"), Mapping) and "jsonrpc" in value:
-        return detect(value["result"])
-    return _detect_tool(value)
+    if held is None:
+        return _detect_tool(value)
+    return _detect_list(held) if not any(key in value for key in _RECORDS) else None
 
 
 def looks_like_tools(value: object) -> bool:
@@ -142,6 +141,10 @@ def _has_arguments(schema: object, *, empty: bool = False) -> bool:
     kind = schema.get("type")
     is_object = isinstance(kind, str) and kind.lower() == "object"
     return is_object or isinstance(schema.get("properties"), Mapping) or any(key in schema for key in _COMBINATIONS)
+
+
+def _is_holder(value: Mapping[Any, Any]) -> bool:
+    return any(_is_list(value.get(key)) for key in _HOLDERS)
 
 
 def _is_schema(value: Mapping[Any, Any]) -> bool:

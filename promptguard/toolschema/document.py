@@ -13,11 +13,11 @@ import orjson
 from promptguard.core.errors import InputError
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.json import index
-from promptguard.parse.strict import Number, parse
+from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import looks_like_tools
 from promptguard.toolschema.equality import same_value
 from promptguard.toolschema.errors import BrokenPromiseError
-from promptguard.toolschema.order import Canonicalizer, RefusedError
+from promptguard.toolschema.order import Canonicalizer, RefusedError, print_number
 from promptguard.toolschema.references import dangling_references
 from promptguard.toolschema.unsafe import normalize_descriptions
 
@@ -145,13 +145,7 @@ class _Printer:
 
     def text(self, value: Any) -> str:
         ordered = Canonicalizer(sort_properties=self._sort_properties).tools(value)
-        return orjson.dumps(ordered, default=_number, option=self._option).decode()
-
-
-def _number(value: Any) -> orjson.Fragment:
-    if isinstance(value, Number):
-        return orjson.Fragment(value.canonical)
-    raise TypeError
+        return orjson.dumps(ordered, default=print_number, option=self._option).decode()
 
 
 def _source(text: str, path: str, max_chars: int) -> Source:

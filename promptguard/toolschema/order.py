@@ -133,7 +133,7 @@ class Canonicalizer:
         """
         if not self._odd_float:
             try:
-                return orjson.dumps(value, default=_number)
+                return orjson.dumps(value, default=print_number)
             except TypeError:  # an integer of more than 64 bits, or a lone surrogate
                 pass
         try:
@@ -230,7 +230,8 @@ def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
     return value if _TEXTS.issuperset(map(type, value)) else {_key(name): item for name, item in value.items()}
 
 
-def _number(value: object) -> orjson.Fragment:
+def print_number(value: object) -> orjson.Fragment:
+    """Have orjson print a ``Number`` (as ``default``)."""
     if isinstance(value, Number):
         return orjson.Fragment(value.canonical)
     raise TypeError

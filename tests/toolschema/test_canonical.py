@@ -109,6 +109,8 @@ def test_a_holder_keeps_its_shape_and_what_is_beside_the_tools() -> None:
     assert json.dumps(canonical_tools(request)) == json.dumps(
         {"tools": [{"name": "a"}, {"name": "b"}], "messages": messages, "model": "m"}
     )
+    agent = {"name": "agent", "tools": [{"name": "b"}, {"name": "a"}], "about": {"b": 1, "a": 2}}
+    assert canonical_json(agent) == b'{"tools":[{"name":"a"},{"name":"b"}],"about":{"b":1,"a":2},"name":"agent"}'
     answer = {"result": {"nextCursor": "n", "tools": []}, "id": 1, "jsonrpc": "2.0"}
     assert canonical_json(answer) == b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],"nextCursor":"n"}}'
 

@@ -60,7 +60,7 @@ def test_tools_are_known(value: Any, dialect: str) -> None:
         {"model": "m", "messages": [], "tools": [CHAT]},
         {"contents": [], "tools": [GEMINI]},
         {"result": {"tools": [MCP]}},
-        [{"type": "function", "name": "f"}] and {"tools": [{"name": "find", "description": "no schema"}]},
+        {"tools": [{"name": "find", "description": "no schema"}]},
         {"functionDeclarations": []},
         {"functionDeclarations": [{"name": "f"}]},
         [{"name": "Ada", "type": "person"}, {"name": "Bob", "type": "person"}],

@@ -65,13 +65,18 @@ def test_properties_are_sorted_on_request() -> None:
         ("[" * 101 + "]" * 101, "t.json:1:101: nested deeper than 100 levels"),
         ('\n{"a": 1}', "t.json:1:1: holds no tools; give a list of tools, one tool, or a JSON Schema"),
         ("[1]", "t.json:1:1: element 1 is not an object; give a list of tools"),
-        ("[]" + " " * 99, "t.json: longer than 100 characters"),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        format_text(text, path="t.json", max_chars=max(100, len(text) - 1) if text.startswith("[[") is False else 1000)
+        format_text(text, path="t.json")
     assert str(error.value) == message
+
+
+def test_a_text_that_is_too_long_is_refused() -> None:
+    assert format_text("[]".ljust(100), path="t", max_chars=100).text == "[]\n"
+    with pytest.raises(InputError, match="t: longer than 100 characters"):
+        format_text("[]".ljust(101), path="t", max_chars=100)
 
 
 def parameters(**keywords: Any) -> str:
