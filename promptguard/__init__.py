@@ -3,3 +3,34 @@
 from __future__ import annotations
 
 __version__ = "0.1.0"
+
+TYPE_CHECKING = False  # what type checkers take for true; importing typing would cost more than this whole module
+if TYPE_CHECKING:
+    from promptguard.core.errors import PromptguardError
+    from promptguard.toolschema.canonical import canonical_json, canonical_tools, tools_fingerprint
+    from promptguard.toolschema.errors import ToolSchemaError
+
+__all__ = ["PromptguardError", "ToolSchemaError", "__version__", "canonical_json", "canonical_tools", "tools_fingerprint"]
+
+_HOME = {
+    "PromptguardError": "promptguard.core.errors",
+    "ToolSchemaError": "promptguard.toolschema.errors",
+    "canonical_json": "promptguard.toolschema.canonical",
+    "canonical_tools": "promptguard.toolschema.canonical",
+    "tools_fingerprint": "promptguard.toolschema.canonical",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for, so that ``import promptguard`` costs nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,137 @@
+"""Whatever comes in: a canonical form or an error with a place, in bounded time, and never another exception."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tool_strategies import EXAMPLES, TOOLS
+
+from promptguard import ToolSchemaError, canonical_json, canonical_tools
+from promptguard.core.errors import InputError
+from promptguard.toolschema.document import Formatted, format_lines, format_text, holds_tools
+
+PLACE = re.compile(r"t:\d+:\d+: .+|t: longer than 1,000 characters")
+PARTS = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"',
+    "\\",
+    "\\u",
+    "\\ud83d",
+    "NaN",
+    "-",
+    "1e999",
+    "\x00",
+    "\ufeff",
+    "\ud800",
+    '"a":',
+    "null",
+    "9" * 30,
+]
+
+
+def attempt(text: str, function: Callable[..., Formatted] = format_text, **options: Any) -> Formatted | str:
+    """The result, or the error as it is printed."""
+    try:
+        return function(text, path="t", **{"max_chars": 1000, **options})
+    except InputError as error:
+        return str(error)
+
+
+def check(text: str) -> None:
+    holds_tools(text)
+    for form in ("file", "wire"):
+        made = attempt(text, form=form, unsafe_fixes=True)
+        if isinstance(made, str):
+            assert PLACE.fullmatch(made)
+        else:
+            again = format_text(made.text, path="t", form=form, unsafe_fixes=True)  # type: ignore[arg-type]
+            assert (again.text, again.changed, again.normalized) == (made.text, False, ())
+    lines = attempt(text, format_lines)
+    assert not isinstance(lines, str) or PLACE.fullmatch(lines)
+
+
+@EXAMPLES
+@given(st.binary(max_size=60))
+def test_random_bytes(data: bytes) -> None:
+    check(data.decode("utf-8", "replace"))
+
+
+@EXAMPLES
+@given(st.lists(st.sampled_from(PARTS) | st.text(max_size=2), max_size=30).map("".join))
+@example("[" * 990)
+@example('{"a":' * 200)
+@example('{"name":"f","parameters":' + "[" * 97 + "]" * 97 + "}")
+@example('[{"name": "f", "x": 0e' + "9" * 900 + "}]")
+@example('{"name": "f", "x": [' + "-" * 900)
+@example('"' + "\\" * 900)
+def test_random_pieces_of_json(text: str) -> None:
+    check(text)
+
+
+@EXAMPLES
+@given(TOOLS, st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), st.sampled_from(PARTS)), min_size=1, max_size=3))
+def test_mutated_tools(tools: Any, mutations: list[tuple[float, int, str]]) -> None:
+    text = json.dumps(tools)
+    for where, cut, put in mutations:
+        at = int(where * len(text))
+        text = text[:at] + put + text[at + cut :]
+    check(text)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary(max_size=3)
+    | st.just(object)
+    | st.complex_numbers(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "parameters", "properties", "required", "tools", "result", "function"]), inner, max_size=4
+        )
+        | st.dictionaries(st.integers() | st.text(max_size=2), inner, max_size=2)
+        | st.tuples(inner, inner)
+        | st.frozensets(st.integers(), max_size=2)
+    ),
+    max_leaves=8,
+)
+
+
+@EXAMPLES
+@given(ANYTHING)
+def test_any_object(value: Any) -> None:
+    try:
+        made = canonical_json(value)
+    except ToolSchemaError:
+        return
+    assert made == json.dumps(canonical_tools(value), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def test_large_hostile_texts_are_done_with_in_linear_time() -> None:
+    size = 400_000  # what is quadratic would run for hours
+    order = random.Random(1)
+    for text in (
+        " " * size,
+        "[" + '{"type":"a"},' * (size // 13) + "{}]",
+        "[" + ",".join(json.dumps({"type": str(order.random())}) for _ in range(size // 40)) + "]",
+        '{"required":[' + ",".join(f'"{number}"' for number in range(size // 10)) + '],"properties":{}}',
+        '[{"name":"f","description":"' + " " * size + 'x"}]',
+        '[{"name":"f","description":"' + "\\u0301" * (size // 6) + '"}]',
+        '"' + "\\ud83d" * (size // 6) + '"',
+        "9" * size,
+        "{" + ",".join(f'"{number}":{{"$ref":"#/x"}}' for number in range(size // 40)) + ',"items":{}}',
+    ):
+        made = attempt(text, unsafe_fixes=True, max_chars=size * 2)
+        assert not isinstance(made, str) or made.startswith("t:")
