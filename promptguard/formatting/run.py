@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,7 +26,7 @@ def format_files(targets: Iterable[Target], options: Options, *, write: bool) ->
         write: replace the files that change. Links stay, permissions stay, a file that does not change is not touched.
     """
     for target in targets:
-        yield _outcome(str(target.path), target.named, lambda target=target: _format_file(target, options, write=write))  # type: ignore[misc]
+        yield _outcome(str(target.path), target.named, partial(_format_file, target, options, write=write))
 
 
 def format_stream(stream: BinaryIO, path: str, options: Options) -> Outcome:

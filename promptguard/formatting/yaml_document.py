@@ -6,6 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from promptguard.core.errors import InputError
@@ -52,15 +53,16 @@ def format_yaml(source: Source, options: Options) -> Document | None:
         normalized = _normalize(stream, roots[0])
     before = python_value(roots[0])
     warnings: tuple[Note, ...] = ()
-    moved = False
+    moved = None
     for root in roots:
         more, value = _canonical(stream, root, sort_properties=options.sort_properties)
         warnings += more
-        moved = _reorder(root, value) or moved
+        moved = moved or _reorder(root, value)
     if obstacle is not None:
-        place, what = obstacle
-        message = f"not canonical, and not rewritten because it has {what}; put its keys and tools in order by hand"
-        return Document(source.text, warnings, kept=moved, note=Note(stream.place(place), message) if moved else None)
+        if moved is None:
+            return Document(source.text, warnings)
+        start, what = moved
+        return Document(source.text, warnings, kept=True, note=Note(stream.place(start), f"not canonical, {what}; {obstacle}"))
     text = write_yaml(roots[0])
     _promise(source.path, before, roots[0], text, sort_properties=options.sort_properties)
     return Document(text, warnings, normalized)
@@ -88,16 +90,18 @@ def _unknown(stream: Stream, roots: list[Node]) -> Note | None:
     return None
 
 
-def _obstacle(stream: Stream) -> tuple[int, str] | None:
-    """Where and what a rewrite would lose."""
-    if stream.comment is not None:
-        return stream.comment, "comments"
-    if stream.anchor is not None:
-        return stream.anchor, "anchors"
-    if len(stream.documents) > 1:
-        return stream.documents[1].start, "several documents"
+def _obstacle(stream: Stream) -> str | None:
+    """Why a rewrite would lose something."""
     key = long_key(stream.documents[0])
-    return (key.start, f"a key of more than {MAX_KEY} characters") if key is not None else None
+    for place, what in (
+        (stream.comment, "comments"),
+        (stream.anchor, "anchors"),
+        (stream.documents[1].start if len(stream.documents) > 1 else None, "several documents"),
+        (key.start if key is not None else None, f"a key of more than {MAX_KEY:,} characters"),
+    ):
+        if place is not None:
+            return f"not rewritten because it has {what} (line {stream.place(place).line})"
+    return None
 
 
 def _normalize(stream: Stream, root: Node) -> tuple[Note, ...]:
@@ -204,44 +208,63 @@ class _JsonText:
         return json.dumps(python_value(node), ensure_ascii=False)
 
 
-def _reorder(node: Node, value: Any) -> bool:
-    """Bring a tree into the order of its canonical value; whether anything moved."""
+def _reorder(node: Node, value: Any) -> tuple[int, str] | None:
+    """Bring a tree into the order of its canonical value; where and what the first thing was that moved."""
     if node.kind == "scalar":
-        return False
+        return None
     if node.kind == "mapping":
         by_name = {key.text: (key, child) for key, child in zip(node.keys, node.children, strict=True)}
-        moved = list(by_name) != list(value)
+        moved = _first_moved(node.keys, list(by_name), list(value), lambda name: f'"{name}"')
         node.keys = [by_name[name][0] for name in value]
         node.children = [by_name[name][1] for name in value]
         values = list(value.values())
     else:
         moved, values = _reorder_list(node, value), value
     for child, child_value in zip(node.children, values, strict=True):
-        moved = _reorder(child, child_value) or moved
+        below = _reorder(child, child_value)
+        moved = below if moved is None or (below is not None and below < moved) else moved
     return moved
 
 
-def _reorder_list(node: Node, value: list[Any]) -> bool:
-    def name(item: Any) -> str:
-        return json.dumps(item, sort_keys=True)
-
-    old = [name(_sorted_required(python_value(child))) for child in node.children]
-    new = [name(_sorted_required(item)) for item in value]
-    if old == new:
-        return False
+def _reorder_list(node: Node, value: list[Any]) -> tuple[int, str] | None:
+    old = [_unordered(python_value(child)) for child in node.children]
+    new = [_unordered(item) for item in value]
     places: defaultdict[str, list[Node]] = defaultdict(list)
     for key, child in zip(reversed(old), reversed(node.children), strict=True):
         places[key].append(child)
-    node.children = [places[key].pop() for key in new]
-    return True
+    moved = _first_moved(node.children, old, new, _label)
+    if moved is not None:
+        node.children = [places[key].pop() for key in new]
+    return moved
 
 
-def _sorted_required(value: Any) -> Any:
+def _first_moved(nodes: list[Node], old: list[str], new: list[str], label: Callable[[str], str]) -> tuple[int, str] | None:
+    for node, before, after in zip(nodes, old, new, strict=True):
+        if before != after:
+            return node.start, f"{label(after)} belongs before {label(before)}"
+    return None
+
+
+def _label(element: str) -> str:
+    """What to call an element of a list that the canonical form sorts: a tool, or a name in ``required``."""
+    value = json.loads(element)
+    if isinstance(value, dict):
+        value = value.get("function", value)
+    name = value.get("name") if isinstance(value, dict) else value
+    return json.dumps(name, ensure_ascii=False) if isinstance(name, str) else "another element"
+
+
+def _unordered(value: Any) -> str:
+    """A text that is the same for two elements that differ only in what the canonical form sorts."""
+    return json.dumps(_sorted(value), sort_keys=True)
+
+
+def _sorted(value: Any) -> Any:
     """A value with every list sorted, so that two that differ only in what the canonical form sorts become one."""
     if isinstance(value, dict):
-        return {key: _sorted_required(item) for key, item in value.items()}
+        return {key: _sorted(item) for key, item in value.items()}
     if isinstance(value, list):
-        return sorted((_sorted_required(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+        return sorted((_sorted(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
     return value
 
 
