@@ -173,18 +173,15 @@ def _check_scalar(stream: Stream, node: Node) -> None:
 class _Builder:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.comment: int | None = None
         self.anchor: int | None = None
         self.tag: int | None = None
         self.anchors: dict[str, tuple[Node, int, int]] = {}
         self.count = 0
 
     def build(self) -> Stream:
-        text = self.source.text
-        self.comment = self._first_comment()
         documents: list[Node] = []
         open_nodes: list[_Open] = []
-        for event in yaml.parse(text, Loader=_Loader):
+        for event in yaml.parse(self.source.text, Loader=_Loader):
             if isinstance(event, yaml.DocumentStartEvent):
                 self.anchors.clear()
                 if event.version or event.tags:
@@ -218,7 +215,7 @@ class _Builder:
             if len(open_nodes) + depth > MAX_DEPTH + 1:
                 raise self._error(f"nested deeper than {MAX_DEPTH} levels", event)
             parent.add(node)
-        return Stream(self.source, documents, self.comment, self.anchor, self.tag)
+        return Stream(self.source, documents, self._first_comment(), self.anchor, self.tag)
 
     def _node(self, event: Any) -> Node:
         start = event.start_mark.index

@@ -241,7 +241,7 @@ def test_warnings(run: Run) -> None:
     tree(a_json=tool)
     code, out, err = run()
     assert (code, out) == (0, "1 file left unchanged\n")
-    assert err.startswith("promptguard: warning: a.json:19:")
+    assert err.startswith("promptguard: warning: a.json:20:")
 
 
 def test_names_are_printed_harmlessly(run: Run) -> None:
@@ -260,8 +260,8 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
 
 def test_permissions_and_links_stay(run: Run) -> None:
     tree(real__a_json=SHUFFLED)
-    os.chmod("real/a.json", 0o640)
-    os.symlink("real/a.json", "link.json")
+    Path("real/a.json").chmod(0o640)
+    Path("link.json").symlink_to("real/a.json")
     assert run("link.json") == (0, "formatted link.json\n1 file reformatted\n", "")
     assert contents(Path()) == {"link.json": b"-> real/a.json", "real/a.json": CANONICAL.encode()}
-    assert stat.S_IMODE(os.stat("real/a.json").st_mode) == 0o640
+    assert stat.S_IMODE(Path("real/a.json").stat().st_mode) == 0o640

@@ -98,10 +98,10 @@ def test_exclude() -> None:
 
 def test_links_are_followed_where_they_are_named_only(folder: Path) -> None:
     tree("real/a.json")
-    os.symlink("real", "linked")
-    os.symlink("real/a.json", "a.json")
-    os.symlink(".", "real/loop")
-    os.symlink("gone", "broken.json")
+    Path("linked").symlink_to("real")
+    Path("a.json").symlink_to("real/a.json")
+    Path("real/loop").symlink_to(".")
+    Path("broken.json").symlink_to("gone")
     assert found(".") == ["real/a.json"]
     assert found("linked") == ["linked/a.json"]
     assert found("a.json") == ["a.json"]

