@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from promptguard.parse.yaml import Node, resolve
 
@@ -94,6 +95,7 @@ def _flat(node: Node) -> str:
     return _quoted(text)
 
 
+@lru_cache(maxsize=1 << 14)
 def _ambiguous(text: str) -> bool:
     """Whether some reader would take the plain text for something else than a text."""
     return text.lower() in _WORDS or _NUMBER_LIKE.fullmatch(text) is not None or resolve(text) != "str"

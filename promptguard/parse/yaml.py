@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import yaml
@@ -93,6 +94,7 @@ def read_yaml(source: Source) -> Stream:
         raise InputError("a lone surrogate in a text", where=str(place), hint="write the character out in UTF-8") from None
 
 
+@lru_cache(maxsize=1 << 14)
 def resolve(text: str) -> str:
     """What a plain scalar is to PyYAML, as in ``Node.type``."""
     for tag, pattern in [*_RESOLVERS.get(text[:1], ()), *_RESOLVERS.get(None, ())]:
@@ -246,6 +248,8 @@ class _Builder:
     def _first_comment(self) -> int | None:
         """Comments stand between tokens, or behind the ``|`` or ``>`` of a block scalar; a ``#`` elsewhere is text."""
         text = self.source.text
+        if "#" not in text:
+            return None
         end = 0
         for token in yaml.scan(text, Loader=_Loader):
             start = token.start_mark.index
