@@ -61,7 +61,7 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
     if kind == "yaml":
         return _yaml(text, path, options, named=named)
     if kind == "jsonl":
-        lines = text.removeprefix("\ufeff").splitlines()
+        lines = text.removeprefix("\ufeff").split("\n")
         if not any(holds_tools(line) or (not _is_json(line) and seems_tools(line, kind)) for line in lines):
             return None
         return _document(

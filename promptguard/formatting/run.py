@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from promptguard.core.errors import InputError, PromptguardError
-from promptguard.core.files import decode_text, read_bytes, read_head, replace_file
+from promptguard.core.files import decode_text, read_head, replace_file
 from promptguard.formatting.discover import Target
 from promptguard.formatting.documents import format_document, kind_of, may_hold_tools, seems_tools
 from promptguard.formatting.result import Options, Outcome, Status
@@ -101,7 +101,7 @@ def _replace(path: Path, before: bytes, after: bytes) -> None:
         real = Path(os.path.realpath(path))
         if not os.access(real, os.W_OK):
             raise InputError("the file is write-protected", where=str(path), hint="nothing is written")
-        if read_bytes(real, limit=len(before)) != before:
+        if read_head(real, size=len(before) + 1) != before:
             raise InputError("the file changed while it was being formatted", where=str(path), hint="format it again")
         replace_file(real, after)
     except OSError as error:

@@ -86,16 +86,18 @@ class Printer:
 def summary(outcomes: Sequence[Outcome], *, written: bool) -> str:
     """One line on all files that hold tool schemas."""
     counts = Counter(outcome.status for outcome in outcomes)
-    same = counts["unchanged"] + counts["kept"]
-    parts = []
-    if counts["reformatted"]:
-        parts.append(f"{_files(counts['reformatted'])} {'reformatted' if written else 'would be reformatted'}")
-    if same:
-        left = "left unchanged" if written else "would be left unchanged"
-        parts.append(f"{same if parts else _files(same)} {left}")
-    if counts["refused"]:
-        parts.append(f"{counts['refused'] if parts else _files(counts['refused'])} refused")
-    return ", ".join(parts) or "no tool schemas found"
+    would = "" if written else "would be "
+    parts = [
+        (counts["reformatted"], f"{would}reformatted"),
+        (counts["unchanged"], f"{would}left unchanged"),
+        (counts["kept"], "not canonical and not rewritten"),
+        (counts["refused"], "refused"),
+    ]
+    named = [(count, what) for count, what in parts if count]
+    if not named:
+        return "no tool schemas found"
+    (first, what), *rest = named
+    return ", ".join([f"{first} file{'' if first == 1 else 's'} {what}", *(f"{count} {what}" for count, what in rest)])
 
 
 def diff(outcome: Outcome) -> str:
@@ -113,10 +115,6 @@ def _lines(text: str) -> list[str]:
 def _ended(lines: Iterator[str]) -> Iterator[str]:
     for line in lines:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'' if count == 1 else 's'}"
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -230,8 +230,8 @@ def test_yaml_with_comments_is_kept(run: Run) -> None:
     note = (
         'promptguard: note: a.yaml:2:3: not canonical, "a" belongs before "b"; not rewritten because it has comments (line 1)\n'
     )
-    assert run() == (0, "2 files left unchanged\n", note)
-    assert run("--check") == (1, "2 files would be left unchanged\n", note)
+    assert run() == (0, "1 file left unchanged, 1 not canonical and not rewritten\n", note)
+    assert run("--check") == (1, "1 file would be left unchanged, 1 not canonical and not rewritten\n", note)
     assert run("--check", "b.yaml") == (0, "1 file would be left unchanged\n", "")
     assert contents(Path())["a.yaml"] == text.encode()
 
