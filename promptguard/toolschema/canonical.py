@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
+
+from promptguard.toolschema.errors import ToolSchemaError
+from promptguard.toolschema.order import Canonicalizer, RefusedError
+from promptguard.toolschema.plain import refusal
 
 FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
 
 
 def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
-    """The tools in canonical order: whatever prints the result in its own order (``json.dumps``, ``tojson``) prints the same text.
+    """The tools in canonical order: what prints the result in its own order (``json.dumps``, ``tojson``) prints the same text.
 
     Args:
         tools: a list of tools, one tool, or what holds a list of them (the result of MCP ``tools/list``, a request), in the
@@ -20,13 +25,14 @@ def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
 
     Returns:
         The same values in new dicts and lists, in the shape that was given: a list for a list, a dict for anything else. Fields
-        of models and dataclasses that are ``None`` are left out, as the SDKs leave them out of a request; ``None`` in a dict stays.
+        of models and dataclasses that are ``None`` are left out, as the SDKs leave them out of a request; ``None`` in a dict
+        stays.
 
     Raises:
         ToolSchemaError: there is no tool in it, or something in it cannot be written as JSON: NaN, infinity, a key that is no
             text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels.
     """
-    raise NotImplementedError
+    return _canonical(tools, sort_properties)[0]
 
 
 def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
@@ -36,15 +42,25 @@ def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
 
     Args, Raises: as ``canonical_tools``.
     """
-    raise NotImplementedError
+    return _canonical(tools, sort_properties)[1]
 
 
 def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:
-    """A short name for the tools, for logs and tests: equal for the same tools on every machine and in every release.
+    """A short name for the tools, for logs and tests: the same on every machine and under every hash seed.
 
     It is the version of the canonical form, a dash, and the first 16 hexadecimal digits of the SHA-256 of ``canonical_json``:
     ``1-0123456789abcdef``. The version goes up when a release of promptguard changes the canonical form.
 
     Args, Raises: as ``canonical_tools``.
     """
-    raise NotImplementedError
+    digest = hashlib.sha256(canonical_json(tools, sort_properties=sort_properties)).hexdigest()
+    return f"{FORM_VERSION}-{digest[:16]}"
+
+
+def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:
+    canonicalizer = Canonicalizer(sort_properties=sort_properties)
+    try:
+        value = canonicalizer.tools(tools)
+        return value, canonicalizer.wire(value)
+    except (RefusedError, RecursionError) as error:
+        raise refusal(tools) or ToolSchemaError(str(error) or "cannot be written as JSON", pointer="") from None

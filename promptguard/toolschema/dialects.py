@@ -1,10 +1,65 @@
-"""The dialects that tool schemas are written in: the only place that knows their keys."""
+"""The dialects that tool schemas are written in: how they are told apart, and how they become OpenAI chat tools."""
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from promptguard.core.errors import InputError
+from promptguard.toolschema.vocabulary import SCHEMA, Role
 
 Dialect = Literal["openai-chat", "openai-responses", "anthropic", "mcp", "gemini", "function"]
+
+SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
+"""Where a tool has the JSON Schema of its arguments."""
+
+_NAMES = "OpenAI, Anthropic, MCP or Gemini tools"
+_WRAPPERS = ("function", "custom", "toolSpec")
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
+_HOLDERS = ("tools", "functions")
+_RECORDS = ("messages", "input", "contents", "prompt", "instructions", "system")
+_COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
+
+
+def root_role(value: Mapping[Any, Any]) -> Role | None:
+    """What an object is on its own: a holder of tools, a tool or a schema; ``None`` where it is none of these."""
+    if is_tool(value):
+        return Role.TOOL
+    if any(_is_list(value.get(key)) for key in _HOLDERS):
+        return Role.HOLDER
+    result = value.get("result")
+    if isinstance(result, Mapping) and root_role(result) is Role.HOLDER:
+        return Role.HOLDER
+    return Role.SCHEMA if not value or _is_schema(value) else None
+
+
+def element_role(value: Mapping[Any, Any]) -> Role:
+    """What an object in a list of tools is: a bare JSON Schema, or a tool, if only one that the provider brings along."""
+    return Role.SCHEMA if not is_tool(value) and _is_schema(value) else Role.TOOL
+
+
+def is_tool(value: Mapping[Any, Any]) -> bool:
+    """Whether an object has what only tools have: a name, a wrapped function, or function declarations."""
+    if isinstance(value.get("name"), str):
+        return True
+    wrapped = [value[key] for key in _WRAPPERS if key in value]
+    if wrapped:
+        return not isinstance(wrapped[0], (str, int, float, type(None)))  # a dict or a model
+    return any(_is_list(value.get(key)) for key in _DECLARATIONS)
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """What a tool in canonical order is sorted by: its name or that of its first function, its title, its type, its first key."""
+    for key in ("name", *_WRAPPERS):
+        found = tool.get(key)
+        name = found.get("name") if type(found) is dict else found
+        if type(name) is str:
+            return name
+    declared: list[Any] = next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), [])
+    if declared and isinstance(declared[0], Mapping):
+        return tool_name(declared[0])
+    return next((tool[key] for key in ("title", "type") if isinstance(tool.get(key), str)), next(iter(tool), ""))
 
 
 def detect(value: object) -> Dialect | None:
@@ -16,9 +71,161 @@ def detect(value: object) -> Dialect | None:
     ``function`` is a function without a wrapper (``name``, ``parameters``), which Gemini and older OpenAI requests share. Of a
     mixed list it is the dialect of the first tool.
     """
-    raise NotImplementedError
+    if isinstance(value, list):
+        return _detect_list(value)
+    if not isinstance(value, Mapping):
+        return None
+    held = next((value[key] for key in _HOLDERS if isinstance(value.get(key), list)), None)
+    if held is not None:
+        return _detect_list(held) if not any(key in value for key in _RECORDS) else None
+    if isinstance(value.get("result"), Mapping) and "jsonrpc" in value:
+        return detect(value["result"])
+    return _detect_tool(value)
 
 
 def looks_like_tools(value: object) -> bool:
     """Whether ``detect`` knows a dialect."""
     return detect(value) is not None
+
+
+def _detect_list(elements: list[Any]) -> Dialect | None:
+    found = None
+    for element in elements:
+        if not isinstance(element, Mapping):
+            return None
+        dialect = _detect_tool(element)
+        if dialect is None and not _may_stand_among_tools(element):
+            return None
+        found = found or dialect
+    return found
+
+
+def _detect_tool(tool: Mapping[str, Any]) -> Dialect | None:
+    function = tool.get("function")
+    if isinstance(function, Mapping):
+        named = _is_name(function.get("name")) and tool.get("type", "function") == "function"
+        return "openai-chat" if named and _has_arguments(function.get("parameters", {}), empty=True) else None
+    declared = next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), None)
+    if declared is not None:
+        return "gemini" if declared and all(_is_declaration(declaration) for declaration in declared) else None
+    if not _is_name(tool.get("name")):
+        return None
+    if _has_arguments(tool.get("input_schema")):
+        return "anthropic"
+    if _has_arguments(tool.get("inputSchema")):
+        return "mcp"
+    if tool.get("type") == "function":
+        return "openai-responses" if _has_arguments(tool.get("parameters", {}), empty=True) else None
+    if any(_has_arguments(tool.get(key)) for key in SCHEMA_KEYS):
+        return "function"
+    return None
+
+
+def _is_declaration(value: object) -> bool:
+    if not isinstance(value, Mapping) or not _is_name(value.get("name")):
+        return False
+    schemas = [value[key] for key in SCHEMA_KEYS if key in value]
+    return all(_has_arguments(schema, empty=True) for schema in schemas) and ("description" in value or bool(schemas))
+
+
+def _may_stand_among_tools(value: Mapping[str, Any]) -> bool:
+    """Whether an object can be an element of a list that has tools in it: a tool of the provider, or a bare JSON Schema."""
+    return isinstance(value.get("type"), str) or isinstance(value.get("name"), str) or len(value) == 1 or _is_schema(value)
+
+
+def _has_arguments(schema: object, *, empty: bool = False) -> bool:
+    """Whether a value is a schema of named arguments; ``empty`` lets pass one that says nothing."""
+    if not isinstance(schema, Mapping):
+        return False
+    if not schema:
+        return empty
+    kind = schema.get("type")
+    is_object = isinstance(kind, str) and kind.lower() == "object"
+    return is_object or isinstance(schema.get("properties"), Mapping) or any(key in schema for key in _COMBINATIONS)
+
+
+def _is_schema(value: Mapping[Any, Any]) -> bool:
+    return any(key in SCHEMA.roles for key in value)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def as_openai_tools(value: object, where: str) -> tuple[Mapping[str, Any], ...]:
+    """Turn tool schemas of any common dialect into those of the OpenAI chat API.
+
+    A tool that is in that form already is passed on as it is. Of any other, name, description and schema are taken over; the
+    schema stays the same object, with its keys in their order.
+
+    Args:
+        value: one tool or a list of tools: OpenAI chat or responses, Anthropic (``input_schema``), MCP (``inputSchema``, also the
+            result of ``tools/list``), Gemini (``functionDeclarations``).
+        where: the file that errors name.
+
+    Raises:
+        InputError: there is no tool in it, or something in it is none.
+    """
+    if value == []:
+        return ()
+    tools = tuple(_chat_tools(value, where))
+    if not tools:
+        raise InputError("holds no tools", where=where, hint="write [] to run without tools")
+    return tools
+
+
+def _chat_tools(value: object, where: str) -> Iterator[Mapping[str, Any]]:
+    """The tools of a list, or of an object that is a tool or has some under a known key."""
+    if isinstance(value, Mapping) and isinstance(value.get("result"), Mapping):  # the whole answer of a server to tools/list
+        value = value["result"]
+    if isinstance(value, Mapping) and "tools" in value:
+        value = value["tools"]
+    elements = value if isinstance(value, list) else [value]
+    for number, element in enumerate(elements, 1):
+        name = f"element {number}"
+        if not isinstance(element, Mapping):
+            raise InputError(f"{name} is not an object", where=where, hint=f"give a list of {_NAMES}")
+        key = next((key for key in _DECLARATIONS if key in element), None)
+        if key is None:
+            yield _chat_tool(element, name, where)
+            continue
+        declarations = element[key]
+        if not isinstance(declarations, list):
+            raise InputError(f"{key} of {name} is not a list", where=where)
+        for position, declaration in enumerate(declarations, 1):
+            inner = f"declaration {position} of {name}"
+            if not isinstance(declaration, Mapping):
+                raise InputError(f"{inner} is not an object", where=where)
+            yield _chat_tool(declaration, inner, where)
+
+
+def _chat_tool(element: Mapping[str, Any], label: str, where: str) -> Mapping[str, Any]:
+    kind = element.get("type", "function")
+    wrapped = "function" in element
+    function = element["function"] if wrapped else element
+    if not isinstance(function, Mapping):
+        raise InputError(f"function of {label} is not an object", where=where)
+    name = function.get("name")
+    if name is None:
+        hint = f"it has type {json.dumps(kind)}, only functions have a schema" if kind != "function" else f"give {_NAMES}"
+        raise InputError(f"{label} has no name", where=where, hint=hint)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"the name of {label} is not a text", where=where)
+    label = f"{label} ({name})"
+    if not isinstance(function.get("description", ""), str):
+        raise InputError(f"the description of {label} is not a text", where=where)
+    key = next((key for key in SCHEMA_KEYS if function.get(key) is not None), None)
+    if key is not None and not isinstance(function[key], Mapping):
+        raise InputError(f"{key} of {label} is not an object", where=where, hint="it has to be a JSON Schema")
+    if wrapped:
+        return element if "type" in element else {"type": "function", **element}
+    plain: dict[str, Any] = {"name": name}
+    if "description" in function:
+        plain["description"] = function["description"]
+    if key is not None:
+        plain["parameters"] = function[key]
+    return {"type": "function", "function": plain}

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from promptguard.core.source import Place
+import orjson
+
+from promptguard.core.errors import InputError
+from promptguard.core.source import Place, Source, Span
+from promptguard.parse.json import index
+from promptguard.parse.strict import Number, parse
+from promptguard.toolschema.dialects import looks_like_tools
+from promptguard.toolschema.equality import same_value
+from promptguard.toolschema.errors import BrokenPromiseError
+from promptguard.toolschema.order import Canonicalizer, RefusedError
+from promptguard.toolschema.references import dangling_references
+from promptguard.toolschema.unsafe import normalize_descriptions
 
 MAX_CHARS = 8 * 1024 * 1024
 """A larger text is refused."""
 
 Form = Literal["file", "wire"]
+
+_TOOL_KEY = re.compile(r"parameters|function|input_?schema|\\u", re.IGNORECASE)  # one of these is in every tools file
+_LINE = re.compile(r"[^\r\n]+|[\r\n]+")
+_REPORT = "nothing was written; please report this as a bug of promptguard"
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,12 @@ def holds_tools(text: str) -> bool:
     Never fails: what is not JSON holds none. Equal keys, NaN and the like do not matter here, so that a tools file that is
     wrong is still known for a tools file.
     """
-    raise NotImplementedError
+    if not _TOOL_KEY.search(text):
+        return False
+    try:
+        return looks_like_tools(json.loads(text.removeprefix("\ufeff"), parse_int=float))  # float takes any number of digits
+    except (ValueError, RecursionError):
+        return False
 
 
 def format_text(
@@ -78,7 +101,10 @@ def format_text(
             file, line and column.
         BrokenPromiseError: a promise does not hold.
     """
-    raise NotImplementedError
+    source = _source(text, path, max_chars)
+    printer = _Printer(form, sort_properties)
+    made, warnings, normalized = _format(source, Span(0, len(source.text)), printer, unsafe_fixes)
+    return Formatted(made, made != text, tuple(warnings), tuple(normalized))
 
 
 def format_lines(
@@ -93,4 +119,84 @@ def format_lines(
 
     Args, Raises: as ``format_text``; a line that is not JSON is left as it is.
     """
-    raise NotImplementedError
+    source = _source(text, path, max_chars)
+    printer = _Printer("wire", sort_properties)
+    parts: list[str] = []
+    warnings: list[Note] = []
+    normalized: list[Note] = []
+    for match in _LINE.finditer(source.text):
+        if not holds_tools(match.group()):
+            parts.append(match.group())
+            continue
+        made, more_warnings, more_normalized = _format(source, Span(*match.span()), printer, unsafe_fixes)
+        parts.append(made)
+        warnings += more_warnings
+        normalized += more_normalized
+    made = "".join(parts)
+    return Formatted(made, made != text, tuple(warnings), tuple(normalized))
+
+
+class _Printer:
+    """Prints what ``parse`` has read."""
+
+    def __init__(self, form: Form, sort_properties: bool) -> None:
+        self._sort_properties = sort_properties
+        self._option = (orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE) if form == "file" else 0
+
+    def text(self, value: Any) -> str:
+        ordered = Canonicalizer(sort_properties=self._sort_properties).tools(value)
+        return orjson.dumps(ordered, default=_number, option=self._option).decode()
+
+
+def _number(value: Any) -> orjson.Fragment:
+    if isinstance(value, Number):
+        return orjson.Fragment(value.canonical)
+    raise TypeError
+
+
+def _source(text: str, path: str, max_chars: int) -> Source:
+    if len(text) > max_chars:
+        raise InputError(f"longer than {max_chars:,} characters", where=path)
+    return Source(path, text.removeprefix("\ufeff"), "json")
+
+
+def _format(source: Source, span: Span, printer: _Printer, unsafe_fixes: bool) -> tuple[str, list[Note], list[Note]]:
+    value = given = parse(source, span=span, exact_numbers=True)
+    normalized: list[Note] = []
+    if unsafe_fixes:
+        value, changes = normalize_descriptions(given)
+        normalized = _notes(source, span, [(change.pointer, f"normalized {change.what}") for change in changes])
+    try:
+        text = printer.text(value)
+    except RefusedError as error:
+        raise InputError(str(error), where=str(Place(source, span))) from None
+    if text != source.text[span.start : span.end]:
+        _check_promises(value, text, source.path, printer)
+    dangling = [(pointer, f"the $ref {json.dumps(to)} points nowhere") for pointer, to in dangling_references(value)]
+    return text, _notes(source, span, dangling), normalized
+
+
+def _check_promises(value: Any, text: str, path: str, printer: _Printer) -> None:
+    try:
+        again = parse(Source(path, text, "json"), exact_numbers=True)
+        kept, stable = same_value(value, again), printer.text(again) == text
+    except (InputError, RefusedError) as error:
+        raise BrokenPromiseError(f"the canonical form cannot be read ({error})", where=path, hint=_REPORT) from None
+    if not kept:
+        raise BrokenPromiseError("the canonical form would change a value", where=path, hint=_REPORT)
+    if not stable:
+        raise BrokenPromiseError("formatting the canonical form again would change it", where=path, hint=_REPORT)
+
+
+def _notes(source: Source, span: Span, messages: Iterable[tuple[str, str]]) -> list[Note]:
+    """Messages about JSON pointers, at their places."""
+    found = list(messages)
+    if not found:
+        return []
+    places = index(source.text[span.start : span.end])
+    notes = []
+    for pointer, message in found:
+        inner = places.value(pointer)
+        assert inner is not None, pointer
+        notes.append(Note(Place(source, Span(span.start + inner.start, span.start + inner.end)), message))
+    return notes

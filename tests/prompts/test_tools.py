@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.errors import InputError
-from promptguard.prompts.tools import as_openai_tools, load_tools
+from promptguard.prompts.tools import load_tools
+from promptguard.toolschema.dialects import as_openai_tools
 
 SCHEMA = {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}}
 CHAT = {"type": "function", "function": {"name": "find", "description": "Finds.", "parameters": SCHEMA}}
@@ -104,10 +105,10 @@ def test_a_file_gives_its_tools_and_its_text(tmp_path: Path) -> None:
         (b'{"name": "a",\n "x": [1, NaN]}', ":2:11", "NaN is not JSON"),
         (b'{"name": "a", "x": -Infinity}', ":1:20", "-Infinity is not JSON"),
         (b'{"name": "NaN", "x": "\\ud83d"}', ":1:22", "a lone surrogate in a text"),
-        (b'{"name": "a", "x": 1e999}', "", "a number is out of range (1e999 overflows)"),
-        (b'{"name": "a", "x": ' + b"9" * 5000 + b"}", "", "a number is out of range"),
+        (b'{"name": "a", "x": 1e999}', ":1:20", "a number is out of range (1e999)"),
+        (b'{"name": "a", "x": ' + b"9" * 5000 + b"}", ":1:20", "a number is out of range"),
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b"}", ":1:106", "nested deeper than 100 levels"),
-        (b"[" * 100_000 + b"]" * 100_000, "", "nested deeper than 100 levels"),
+        (b"[" * 100_000 + b"]" * 100_000, ":1:101", "nested deeper than 100 levels"),
         (b" " * (8 * 1024 * 1024 + 1), "", "larger than 8,388,608 bytes"),
     ],
 )

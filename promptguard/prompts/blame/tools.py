@@ -15,11 +15,11 @@ from promptguard.prompts.blame.text import blame_values
 from promptguard.prompts.request import Request, Tool, Traced
 from promptguard.prompts.sequences import first_difference
 from promptguard.prompts.shapes import listed, ordinal, show
+from promptguard.toolschema.dialects import SCHEMA_KEYS
 
 _SORT_ONCE = "send the tools in one fixed order: sort them by name once, at session start"
 _DEEPEST = 200  # a difference further down in a schema is not looked for
 _FILE_DEPTH = 6  # tools stand at most this deep in a tools file
-_SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema", "parametersJsonSchema")
 
 Path = tuple[str | int, ...]
 
@@ -181,7 +181,7 @@ class _ToolsFile:
             return None
         bare = path[1:] if path[:1] == ("function",) else path
         for start in (path, bare):
-            for key in _SCHEMA_KEYS:
+            for key in SCHEMA_KEYS:
                 spelled = [key if part == "parameters" and at < 2 else part for at, part in enumerate(start)]
                 node: Node | None = root
                 for part in spelled:

@@ -1,0 +1,225 @@
+"""The order itself: values in, the same values in canonical order out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from promptguard.parse.strict import MAX_NESTING, Number
+from promptguard.toolschema.dialects import element_role, root_role, tool_name
+from promptguard.toolschema.plain import plain
+from promptguard.toolschema.vocabulary import HOLDER, OTHER, SCHEMA, TOOL, Role, Vocabulary
+
+_SCALARS = frozenset({str, int, bool, type(None), Number})
+_TEXTS = frozenset({str})
+_Walk = Callable[[Any, int], Any]
+
+
+class RefusedError(Exception):
+    """Something that cannot be brought into canonical form; without a message where the value itself has to be looked at.
+
+    ``plain.refusal`` finds the place.
+    """
+
+
+class _Plan:
+    """What to do with every object that has the same keys in the same order.
+
+    Attributes:
+        keys: the keys in canonical order.
+        pick: gives the values of an object in that order.
+        walks: by the types of these values, the keys whose values are more than scalars, and what each of them goes through.
+    """
+
+    __slots__ = ("keys", "pick", "walks")
+
+    def __init__(self, names: tuple[Any, ...], vocabulary: Vocabulary) -> None:
+        self.keys = sorted(map(_key, names), key=vocabulary.rank)
+        # The first key twice: with one key alone, itemgetter would not give a tuple.
+        self.pick: Callable[[Any], tuple[Any, ...]] = itemgetter(*self.keys, self.keys[0])
+        self.walks: dict[tuple[type, ...], list[tuple[str, _Walk]]] = {}
+
+
+class _Objects:
+    """Orders the objects of one vocabulary.
+
+    A file of thousands of schemas has few different sets of keys and types: each is looked at once and remembered as a plan. What
+    is left to do for one object is mostly done in C.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, walks: dict[Role, _Walk], otherwise: Callable[[Any, int, _Walk], Any]) -> None:
+        self._vocabulary = vocabulary
+        self._roles = walks
+        self._otherwise = otherwise
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
+
+    def walk(self, value: Any, depth: int) -> Any:
+        if type(value) is not dict or not value:
+            return self._otherwise(value, depth, self.walk)
+        if depth > MAX_NESTING:
+            raise RefusedError
+        names = tuple(value)
+        plan = self._plans.get(names)
+        if plan is None:
+            plan = self._plans[names] = _Plan(names, self._vocabulary)
+        picked = plan.pick(value)
+        types = tuple(map(type, picked))
+        walks = plan.walks.get(types)
+        if walks is None:
+            walks = plan.walks[types] = self._find_walks(plan, types)
+        made = dict(zip(plan.keys, picked, strict=False))
+        if walks:
+            depth += 1
+            for key, walk in walks:
+                made[key] = walk(made[key], depth)
+            if self._vocabulary is SCHEMA and "required" in made:
+                _order_required(made)
+        return made
+
+    def _find_walks(self, plan: _Plan, types: tuple[type, ...]) -> list[tuple[str, _Walk]]:
+        pairs = zip(plan.keys, types, strict=False)
+        return [(key, self._roles[self._vocabulary.role(key)]) for key, kind in pairs if kind not in _SCALARS]
+
+
+class Canonicalizer:
+    """Brings values into canonical order; make one for each call."""
+
+    def __init__(self, *, sort_properties: bool = False) -> None:
+        self._sort_properties = sort_properties
+        self._odd_float = False
+        walks: dict[Role, _Walk] = {
+            Role.PROPERTIES: self._properties,
+            Role.MAP: self._map,
+            Role.REQUIRED: self._literal,
+            Role.TOOLS: self._tools,
+            Role.LITERAL: self._literal,
+        }
+        for role, vocabulary in ((Role.SCHEMA, SCHEMA), (Role.TOOL, TOOL), (Role.HOLDER, HOLDER), (Role.OTHER, OTHER)):
+            walks[role] = _Objects(vocabulary, walks, self._list_or_scalar).walk
+        self._walks = walks
+        self._schema = walks[Role.SCHEMA]
+        self._other = walks[Role.OTHER]
+
+    def tools(self, value: object) -> Any:
+        """A list of tools, a tool, a holder of tools or a JSON Schema in canonical order.
+
+        Raises:
+            RefusedError: it is none of these, or something in it is no JSON.
+        """
+        value = self._plain(value)
+        if type(value) is list:
+            elements = [self._plain(element) for element in value]
+            for number, element in enumerate(elements, 1):
+                if type(element) is not dict:
+                    raise RefusedError(f"element {number} is not an object; give a list of tools")
+            return self._tools(elements, 1)
+        role = root_role(value) if type(value) is dict else None
+        if role is None:
+            raise RefusedError("holds no tools; give a list of tools, one tool, or a JSON Schema")
+        return self._walks[role](value, 1)
+
+    def wire(self, value: Any) -> bytes:
+        """A value in canonical order as compact JSON.
+
+        Raises:
+            RefusedError: there is a lone surrogate in it, or an integer that Python does not print.
+        """
+        if not self._odd_float:
+            try:
+                return orjson.dumps(value, default=_number)
+            except TypeError:  # an integer of more than 64 bits, or a lone surrogate
+                pass
+        try:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        except ValueError:
+            raise RefusedError from None
+
+    def _tools(self, value: Any, depth: int) -> Any:
+        made = self._list_or_scalar(value, depth, self._element)
+        if type(made) is list and all(type(tool) is dict for tool in made):
+            made.sort(key=tool_name)  # stable: tools of the same name stay as they are
+        return made
+
+    def _element(self, value: Any, depth: int) -> Any:
+        if type(value) is dict:
+            return self._walks[element_role(value)](value, depth)
+        return self._list_or_scalar(value, depth, self._other)
+
+    def _properties(self, value: Any, depth: int) -> Any:
+        return self._by_name(value, depth, in_order=self._sort_properties)
+
+    def _map(self, value: Any, depth: int) -> Any:
+        return self._by_name(value, depth, in_order=True)
+
+    def _by_name(self, value: Any, depth: int, *, in_order: bool) -> Any:
+        if type(value) is not dict:
+            return self._list_or_scalar(value, depth, self._schema)
+        if depth > MAX_NESTING:
+            raise RefusedError
+        depth += 1
+        value = _with_text_keys(value)
+        members = sorted(value.items(), key=itemgetter(0)) if in_order else value.items()
+        schema = self._schema
+        return {name: schema(item, depth) for name, item in members}
+
+    def _literal(self, value: Any, depth: int) -> Any:
+        if type(value) is not dict:
+            return self._list_or_scalar(value, depth, self._literal)
+        if depth > MAX_NESTING:
+            raise RefusedError
+        return {key: self._literal(item, depth + 1) for key, item in _with_text_keys(value).items()}
+
+    def _list_or_scalar(self, value: Any, depth: int, walk: _Walk) -> Any:
+        """Whatever is not a dict; ``walk`` is for the members of a list, and for a dict that an object turns out to be."""
+        kind = type(value)
+        if kind is list:
+            if depth > MAX_NESTING:
+                raise RefusedError
+            if _SCALARS.issuperset(map(type, value)):
+                return value.copy()
+            return [walk(item, depth + 1) for item in value]
+        if kind in _SCALARS or value == {}:
+            return value
+        if kind is float:
+            if not math.isfinite(value):
+                raise RefusedError
+            if value and not 1e-4 <= abs(value) < 1e16:  # outside, orjson writes other exponents than Python
+                self._odd_float = True
+            return value
+        return walk(self._plain(value), depth)
+
+    @staticmethod
+    def _plain(value: Any) -> Any:
+        try:
+            return plain(value)
+        except Exception as error:  # the methods of strangers' objects may raise anything
+            raise RefusedError from error
+
+
+def _order_required(schema: dict[str, Any]) -> None:
+    names, properties = schema["required"], schema.get("properties")
+    if type(names) is list and len(names) > 1 and _TEXTS.issuperset(map(type, names)):
+        rank = {name: number for number, name in enumerate(properties)} if type(properties) is dict else {}
+        names.sort()
+        names.sort(key=lambda name: rank.get(name, len(rank)))
+
+
+def _key(name: Any) -> str:
+    if isinstance(name, str):
+        return str.__str__(name)
+    raise RefusedError
+
+
+def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
+    return value if _TEXTS.issuperset(map(type, value)) else {_key(name): item for name, item in value.items()}
+
+
+def _number(value: object) -> orjson.Fragment:
+    if isinstance(value, Number):
+        return orjson.Fragment(value.canonical)
+    raise TypeError

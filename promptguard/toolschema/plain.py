@@ -1,0 +1,110 @@
+"""Plain JSON values from what agents build tools of, without importing any of their libraries."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from promptguard.parse.strict import MAX_NESTING
+from promptguard.toolschema.errors import ToolSchemaError
+
+_SHOWN = 40
+
+
+def plain(value: Any) -> Any:
+    """The JSON value that an object stands for, its members as they are; a value that is plain already comes back itself.
+
+    Raises:
+        TypeError: JSON has nothing for it; the message says what it is.
+    """
+    kind = type(value)
+    if kind in (dict, list, str, int, float, bool, type(None)):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value)
+    for base in (str, int, float):
+        if isinstance(value, base):
+            return base.__str__(value) if base is str else base(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, type):
+        raise TypeError(f"the class {value.__name__} is no JSON value")
+    return _fields(value)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """What a model, a dataclass or a tool object of an SDK says of itself."""
+    if hasattr(value, "model_dump"):  # pydantic 2
+        found = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    elif hasattr(value, "__fields__") and hasattr(value, "dict"):  # pydantic 1
+        found = value.dict(by_alias=True, exclude_none=True)
+    elif dataclasses.is_dataclass(value):
+        pairs = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        found = {name: item for name, item in pairs if item is not None}
+    elif hasattr(value, "to_dict"):
+        found = value.to_dict()
+    else:
+        found = None
+    if not isinstance(found, Mapping):
+        raise TypeError(f"a value of type {type(value).__qualname__} is no JSON value")
+    return dict(found)
+
+
+def refusal(tools: object) -> ToolSchemaError | None:
+    """The first thing in a value that JSON cannot carry, with its pointer; ``None`` where there is none.
+
+    It is slow and exact. The canonicalizer asks it only when it has met something that it cannot write.
+    """
+    stack: list[tuple[object, str, tuple[int, ...]]] = [(tools, "", ())]
+    while stack:
+        given, pointer, above = stack.pop()
+        try:
+            value = plain(given)
+        except Exception as error:
+            return ToolSchemaError(str(error) or type(error).__name__, pointer=pointer, hint="give plain dicts and lists")
+        what = _scalar_refusal(value)
+        if what is not None:
+            return ToolSchemaError(what, pointer=pointer)
+        if not isinstance(value, (dict, list)):
+            continue
+        if id(given) in above:
+            return ToolSchemaError("the value contains itself", pointer=pointer)
+        above = (*above, id(given))
+        if len(above) > MAX_NESTING:
+            return ToolSchemaError(f"nested deeper than {MAX_NESTING} levels", pointer=pointer)
+        members = list(value.items() if isinstance(value, dict) else enumerate(value))
+        for key, _ in members:
+            if isinstance(value, dict) and not isinstance(key, str):
+                shown = repr(key)[:_SHOWN]
+                return ToolSchemaError(f"the key {shown} is not a text", pointer=pointer, hint="JSON has texts for keys")
+            if isinstance(key, str) and _has_surrogate(key):
+                return ToolSchemaError("a lone surrogate in a key", pointer=pointer)
+        stack.extend((item, f"{pointer}/{escape(str(key))}", above) for key, item in reversed(members))
+    return None
+
+
+def escape(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _scalar_refusal(value: object) -> str | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value} is not a JSON value"
+    if isinstance(value, str) and _has_surrogate(value):
+        return "a lone surrogate in a text"
+    if isinstance(value, int):
+        try:
+            str(value)
+        except ValueError:
+            return "an integer of too many digits"
+    return None
+
+
+def _has_surrogate(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)

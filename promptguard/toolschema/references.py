@@ -1,0 +1,56 @@
+"""References inside schemas that point nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from promptguard.toolschema.visit import visit
+from promptguard.toolschema.vocabulary import Role
+
+_ANCHORS = ("$anchor", "$dynamicAnchor")
+
+
+def dangling_references(value: Any) -> Iterator[tuple[str, str]]:
+    """Every ``$ref`` into its own schema that has no target there: its JSON pointer, and the reference.
+
+    A reference starts from the outermost schema: that of the arguments of one tool, because that is all that a model gets to see.
+    References to other documents are not looked at, nor are those in a schema that gives itself or a part of it another address
+    (``$id``).
+    """
+    anchors: dict[int, set[str] | None] = {}
+    for pointer, role, schema, root in visit(value):
+        reference = schema.get("$ref")
+        if role is not Role.SCHEMA or not isinstance(reference, str) or not reference.startswith("#"):
+            continue
+        if id(root) not in anchors:
+            anchors[id(root)] = _anchors(root)
+        known = anchors[id(root)]
+        if known is not None and not _leads_somewhere(unquote(reference[1:]), root, known):
+            yield f"{pointer}/$ref", reference
+
+
+def _anchors(root: dict[str, Any]) -> set[str] | None:
+    """The names that parts of a schema have given themselves; ``None`` where a part has an address of its own."""
+    found: set[str] = set()
+    for _, _, schema, _ in visit(root, Role.SCHEMA):
+        if schema is not root and isinstance(schema.get("$id", schema.get("id")), str):
+            return None
+        found.update(name for key in _ANCHORS if isinstance(name := schema.get(key), str))
+    return found
+
+
+def _leads_somewhere(fragment: str, root: dict[str, Any], anchors: set[str]) -> bool:
+    if fragment and not fragment.startswith("/"):
+        return fragment in anchors
+    found: Any = root
+    for part in fragment.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and name in found:
+            found = found[name]
+        elif isinstance(found, list) and name.isdecimal() and name.isascii() and len(name) < 10 and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return False
+    return True

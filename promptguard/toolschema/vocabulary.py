@@ -1,0 +1,115 @@
+"""The keys of tools and of JSON Schema: the order they are written in, and what stands below them.
+
+``docs/canonical-form.md`` prints these tables; a test compares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Role(Enum):
+    """What the value of a key is, which says how it is ordered."""
+
+    SCHEMA = "a JSON Schema, or a list of them"
+    PROPERTIES = "schemas by property name, in their own order"
+    MAP = "schemas or lists by name, in alphabetical order"
+    REQUIRED = "names, in the order of the properties"
+    TOOL = "a tool without its wrapper"
+    TOOLS = "a list of tools, by name"
+    HOLDER = "an object that holds a list of tools"
+    LITERAL = "a value that is kept as it is"
+    OTHER = "a value whose objects have their keys in alphabetical order"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The keys of one kind of object.
+
+    Attributes:
+        roles: the known keys, in the order they are written in. The others follow, in alphabetical order.
+        rest: the role of the others.
+    """
+
+    roles: dict[str, Role]
+    rest: Role
+    _ranks: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ranks", {key: number for number, key in enumerate(self.roles)})
+
+    def rank(self, key: str) -> tuple[int, str]:
+        """What the keys of an object are sorted by."""
+        return self._ranks.get(key, len(self._ranks)), key
+
+    def role(self, key: str) -> Role:
+        return self.roles.get(key, self.rest)
+
+
+def _roles(keys: str, **roles: str) -> dict[str, Role]:
+    """The keys in their order; the keyword arguments name those with another role than ``OTHER``."""
+    named = {key: Role[role.upper()] for role, listed in roles.items() for key in listed.split()}
+    return {key: named.get(key, Role.OTHER) for key in keys.split()}
+
+
+# Draft 4 to 2020-12, what OpenAPI adds, and the spellings of Gemini (its SDK takes camel case and snake case).
+SCHEMA = Vocabulary(
+    _roles(
+        """
+        $schema $id id $anchor $dynamicAnchor $recursiveAnchor $vocabulary $comment
+        $ref ref $dynamicRef $recursiveRef
+        type title description format nullable
+        const enum default
+        minLength min_length maxLength max_length pattern contentEncoding contentMediaType contentSchema
+        multipleOf minimum exclusiveMinimum maximum exclusiveMaximum
+        prefixItems items additionalItems unevaluatedItems contains minContains maxContains
+        minItems min_items maxItems max_items uniqueItems
+        properties patternProperties additionalProperties additional_properties unevaluatedProperties propertyNames
+        minProperties min_properties maxProperties max_properties propertyOrdering property_ordering
+        required dependentRequired dependentSchemas dependencies
+        allOf anyOf any_of oneOf not if then else
+        deprecated readOnly writeOnly examples example
+        definitions $defs defs
+        """,
+        schema="""
+        contentSchema prefixItems items additionalItems unevaluatedItems contains
+        additionalProperties additional_properties unevaluatedProperties propertyNames
+        allOf anyOf any_of oneOf not if then else
+        """,
+        properties="properties",
+        map="patternProperties dependentRequired dependentSchemas dependencies definitions $defs defs",
+        required="required",
+        literal="const enum default examples example",
+    ),
+    Role.OTHER,
+)
+
+# One order serves every dialect, because no two of them have the same key with another meaning.
+TOOL = Vocabulary(
+    _roles(
+        """
+        type function custom toolSpec functionDeclarations function_declarations
+        name title description behavior
+        parameters parametersJsonSchema parameters_json_schema input_schema inputSchema
+        response responseJsonSchema response_json_schema output_schema outputSchema
+        strict input_examples tools annotations icons execution meta _meta cache_control
+        """,
+        tool="function custom toolSpec",
+        tools="functionDeclarations function_declarations tools",
+        schema="""
+        parameters parametersJsonSchema parameters_json_schema input_schema inputSchema
+        response responseJsonSchema response_json_schema output_schema outputSchema
+        """,
+        literal="input_examples",
+    ),
+    Role.OTHER,
+)
+
+# What a request holds beside its tools (messages above all) is a record, and stays as it is.
+HOLDER = Vocabulary(
+    _roles("jsonrpc id result tools functions", holder="result", tools="tools functions", literal="jsonrpc id"),
+    Role.LITERAL,
+)
+
+OTHER = Vocabulary({}, Role.OTHER)
