@@ -11,7 +11,7 @@ from promptguard.core.errors import InputError
 from promptguard.core.source import Source
 from promptguard.formatting.result import Document, Options
 from promptguard.formatting.yaml_document import format_yaml
-from promptguard.toolschema.document import Formatted, format_lines, format_text, holds_tools
+from promptguard.toolschema.document import format_lines, format_text, holds_tools
 
 Kind = Literal["json", "jsonl", "yaml"]
 
@@ -61,25 +61,10 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
     if kind == "yaml":
         return _yaml(text, path, options, named=named)
     if kind == "jsonl":
-        lines = text.removeprefix("\ufeff").split("\n")
-        if not any(holds_tools(line) or (not _is_json(line) and seems_tools(line, kind)) for line in lines):
-            return None
-        return _document(
-            format_lines(
-                text,
-                path=path,
-                sort_properties=options.sort_properties,
-                unsafe_fixes=options.unsafe_fixes,
-                max_chars=options.max_bytes,
-            )
-        )
+        return _lines(text, path, options)
     if not holds_tools(text) and (_is_json(text) or not (named or seems_tools(text, kind))):
         return None
-    return _document(_format_json(text, path, options))
-
-
-def _format_json(text: str, path: str, options: Options) -> Formatted:
-    return format_text(
+    formatted = format_text(
         text,
         path=path,
         form="wire" if options.wire else "file",
@@ -87,10 +72,22 @@ def _format_json(text: str, path: str, options: Options) -> Formatted:
         unsafe_fixes=options.unsafe_fixes,
         max_chars=options.max_bytes,
     )
-
-
-def _document(formatted: Formatted) -> Document:
     return Document(formatted.text, formatted.warnings, formatted.normalized)
+
+
+def _lines(text: str, path: str, options: Options) -> Document | None:
+    lines = text.removeprefix("\ufeff").split("\n")
+    if not any(holds_tools(line) or (not _is_json(line) and seems_tools(line, "jsonl")) for line in lines):
+        return None
+    formatted = format_lines(
+        text,
+        path=path,
+        sort_properties=options.sort_properties,
+        unsafe_fixes=options.unsafe_fixes,
+        max_chars=options.max_bytes,
+    )
+    made = formatted.text.replace("\r\n", "\n")  # no text of JSON holds a bare carriage return
+    return Document(made if made.endswith("\n") else made + "\n", formatted.warnings, formatted.normalized)
 
 
 def _is_json(text: str) -> bool:

@@ -116,7 +116,7 @@ def _normalize(stream: Stream, root: Node) -> tuple[Note, ...]:
             else:
                 node, new = node.children[int(name)], new[int(name)]
         node.text, node.plain = new, False
-        notes.append(Note(stream.place(node.start), f"{change.what} in {change.pointer}"))
+        notes.append(Note(stream.place(node.start), f"normalized {change.what} of {change.pointer}"))
     return tuple(notes)
 
 

@@ -13,7 +13,7 @@ from formatting.trees import BROKEN, CANONICAL, CANONICAL_YAML, SHUFFLED, SHUFFL
 from promptguard.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
-DUPLICATE = 'promptguard: error: {}:1:121: the key "name" stands twice in one object'
+DUPLICATE = 'promptguard: error: {}:1:123: the key "name" stands twice in one object'
 
 
 class Run:
@@ -200,8 +200,7 @@ def test_unsafe_fixes_say_what_they_changed(run: Run) -> None:
     assert run("--check")[0] == 0
     code, out, err = run("--unsafe-fixes")
     assert (code, out) == (0, "formatted a.json\n1 file reformatted\n")
-    assert err.startswith("promptguard: unsafe fix: a.json:6:22: ")
-    assert "/0/function/description" in err
+    assert err.startswith("promptguard: unsafe fix: a.json:6:22: normalized line ends, trailing spaces")
     assert '"description": "x\\ny"' in contents(Path())["a.json"].decode()
 
 
@@ -209,7 +208,7 @@ def test_unsafe_fixes_in_yaml(run: Run) -> None:
     tree(a_yaml='- type: function\n  function:\n    name: a\n    description: "x \\r\\ny"\n')
     code, out, err = run("--unsafe-fixes")
     assert (code, out) == (0, "formatted a.yaml\n1 file reformatted\n")
-    assert err == "promptguard: unsafe fix: a.yaml:4:18: line ends, trailing spaces in /0/function/description\n"
+    assert err == "promptguard: unsafe fix: a.yaml:4:18: normalized line ends, trailing spaces of /0/function/description\n"
     assert contents(Path())["a.yaml"] == b"- type: function\n  function:\n    name: a\n    description: |-\n      x\n      y\n"
 
 

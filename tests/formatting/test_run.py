@@ -72,7 +72,7 @@ def test_line_ends_and_a_byte_order_mark() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("a.json", BROKEN, 'a.json:1:121: the key "name" stands twice in one object'),
+        ("a.json", BROKEN, 'a.json:1:123: the key "name" stands twice in one object'),
         (
             "a.json",
             CANONICAL.encode().replace(b'"b"', b'"b\xff"'),
@@ -185,7 +185,7 @@ def test_lines() -> None:
 def test_lines_that_are_refused() -> None:
     broken = BROKEN.replace("\n", " ")
     message = error("a.jsonl", SHUFFLED.replace("\n", " ") + "\n" + broken + "\n")
-    assert message == 'a.jsonl:2:121: the key "name" stands twice in one object'
+    assert message == 'a.jsonl:2:123: the key "name" stands twice in one object'
 
 
 def test_a_write_that_fails_leaves_everything_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
