@@ -76,8 +76,13 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
 
 
 def _lines(text: str, path: str, options: Options) -> Document | None:
-    lines = text.removeprefix("\ufeff").split("\n")
-    if not any(holds_tools(line) or (not _is_json(line) and seems_tools(line, "jsonl")) for line in lines):
+    found = False
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n")):
+        if holds_tools(line):
+            found = True
+        elif seems_tools(line, "jsonl") and not _is_json(line):
+            format_text("\n" * number + line, path=path)  # says what is wrong, and where
+    if not found:
         return None
     formatted = format_lines(
         text,

@@ -188,6 +188,13 @@ def test_lines_that_are_refused() -> None:
     assert message == 'a.jsonl:2:123: the key "name" stands twice in one object'
 
 
+def test_a_line_of_tools_that_is_broken() -> None:
+    line = SHUFFLED.replace("\n", " ")
+    message = error("a.jsonl", f"{line}\nnot JSON\n{line[:-1]}\n")
+    assert message is not None
+    assert message.startswith("a.jsonl:3:244: ")
+
+
 def test_a_write_that_fails_leaves_everything_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
