@@ -177,8 +177,6 @@ class _JsonText:
             return format_text(
                 text, path=path, form="wire", sort_properties=sort_properties, unsafe_fixes=unsafe_fixes, max_chars=len(text)
             )
-        except BrokenPromiseError:
-            raise
         except InputError as error:
             found = re.search(r":1:(\d+)$", error.where or "")
             raise InputError(
