@@ -15,6 +15,7 @@ COMMANDS = {
         "replay",
         "Replay a four-tool agent task on a real llama.cpp and check its prefix cache.",
     ),
+    "format": ("promptguard.cli.format", "format_command", "Rewrite tool schemas in canonical form."),
     "model": ("promptguard.cli.model", "model", "Make tiny-random models that cache like real ones."),
 }
 
@@ -55,5 +56,6 @@ class LazyGroup(click.Group):
 def promptguard() -> None:
     """Keep the prefix of LLM prompts byte-stable, and prove it on a real engine.
 
-    Exit codes: 0 clean, 1 findings or a failed gate, 2 usage, configuration, unreadable input or an engine that cannot be used.
+    Exit codes: 0 clean, 1 findings or a failed gate, 2 usage, configuration, unreadable input or an engine that cannot be used,
+    3 nothing to do where something was asked for.
     """

@@ -98,7 +98,12 @@ REPLAY_OPTIONS = (
     Option("output-format", "text", "Format of what is printed.", choices=REPORT_FORMATS, default="text"),
     Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(REPORT_FORMATS)})=.+"),
 )
-OPTIONS: Mapping[str, tuple[Option, ...]] = {"replay": REPLAY_OPTIONS}
+FORMAT_OPTIONS = (
+    Option("exclude", "list", "Files and folders to leave out, in the words of .gitignore."),
+    Option("sort-properties", "boolean", "Put the properties of schemas into alphabetical order as well."),
+    Option("unsafe-fixes", "boolean", "Also normalize line ends, trailing spaces and Unicode (NFC) in descriptions."),
+)
+OPTIONS: Mapping[str, tuple[Option, ...]] = {"replay": REPLAY_OPTIONS, "format": FORMAT_OPTIONS}
 """The options of each command that has a table of its own in the file."""
 
 
@@ -111,10 +116,12 @@ class Config:
             relative to the working directory where it lies in it, absolute elsewhere; a list as a list of strings, the file of a
             report with its path resolved the same way.
         path: the file that was read, ``None`` where there is none.
+        format: as ``replay``.
     """
 
     replay: dict[str, object] = field(default_factory=dict)
     path: Path | None = None
+    format: dict[str, object] = field(default_factory=dict)
 
 
 def load_config(start: Path, explicit: Path | None = None) -> Config:
@@ -186,7 +193,8 @@ class _Reader:
                 raise self.unknown(None, name, list(OPTIONS))
             if not isinstance(table, dict):
                 raise self.error(None, name, "must be a table", hint=f"write {self.header(name)}")
-        return Config(replay=self.options("replay", data.get("replay", {})), path=self.path)
+        replay, form = (self.options(name, data.get(name, {})) for name in ("replay", "format"))
+        return Config(replay=replay, path=self.path, format=form)
 
     def options(self, command: str, table: Mapping[str, object]) -> dict[str, object]:
         known = {option.name: option for option in OPTIONS[command]}

@@ -39,7 +39,7 @@ def _property(option: Option) -> dict[str, Any]:
     schema: dict[str, Any] = {"description": option.help, "type": _TYPES[option.kind]}
     text: dict[str, Any] = {"type": "string", "minLength": 1}
     if option.kind == "list":
-        return schema | {"items": text | {"pattern": f"^{option.pattern}$"}}
+        return schema | {"items": text | ({"pattern": f"^{option.pattern}$"} if option.pattern else {})}
     if option.choices:
         schema["enum"] = list(option.choices)
     elif schema["type"] == "string":

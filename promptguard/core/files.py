@@ -1,8 +1,10 @@
-"""Reading the user's files, bounded."""
+"""Reading the user's files, bounded, and replacing them whole."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import BinaryIO
@@ -41,14 +43,23 @@ def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
     Raises:
         InputError: as ``open_regular``, or it is too large.
     """
-    with open_regular(path, what=what) as file:
-        try:
-            data = file.read(limit + 1)
-        except OSError as error:
-            raise InputError(f"{what} cannot be read ({error.strerror or error})", where=str(path)) from None
+    data = read_head(path, size=limit + 1, what=what)
     if len(data) > limit:
         raise InputError(f"{what} is larger than {limit:,} bytes", where=str(path))
     return data
+
+
+def read_head(path: Path, *, size: int, what: str = "the file") -> bytes:
+    """The first ``size`` bytes of a regular file, all of it where it is shorter.
+
+    Raises:
+        InputError: as ``open_regular``.
+    """
+    with open_regular(path, what=what) as file:
+        try:
+            return file.read(size)
+        except OSError as error:
+            raise InputError(f"{what} cannot be read ({error.strerror or error})", where=str(path)) from None
 
 
 def read_text(path: Path, *, limit: int, what: str = "the file") -> str:
@@ -57,10 +68,49 @@ def read_text(path: Path, *, limit: int, what: str = "the file") -> str:
     Raises:
         InputError: as ``read_bytes``, or it is not UTF-8.
     """
-    data = read_bytes(path, limit=limit, what=what)
+    return decode_text(read_bytes(path, limit=limit, what=what), where=str(path), what=what).removeprefix("\ufeff")
+
+
+def decode_text(data: bytes, *, where: str, what: str = "the file") -> str:
+    """Decode UTF-8; line ends and a byte order mark stay.
+
+    Raises:
+        InputError: it is not UTF-8; names the place.
+    """
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{what} is not UTF-8 (byte {error.start})", where=f"{path}:{line}", hint="save it as UTF-8") from None
-    return text.removeprefix("\ufeff")
+        column = len(data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode("utf-8")) + 1
+        raise InputError(
+            f"{what} is not UTF-8 (byte {error.start})", where=f"{where}:{line}:{column}", hint="save it as UTF-8"
+        ) from None
+
+
+def replace_file(target: Path, data: bytes) -> None:
+    """Write a file so that it is either the old one or the whole new one, with the permissions and owner of the old one.
+
+    Args:
+        target: a regular file or nothing yet, with symbolic links resolved. A new file has the permissions that the umask gives.
+        data: its new content.
+
+    Raises:
+        OSError: it cannot be written; the old file is as it was and nothing else is left in the folder.
+    """
+    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "xb") as file:  # noqa: PTH123
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            old = target.stat()
+            if hasattr(os, "chown"):
+                with contextlib.suppress(PermissionError):  # only root can give a file away
+                    os.chown(temporary, old.st_uid, old.st_gid)
+            temporary.chmod(stat.S_IMODE(old.st_mode))
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
 from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.files import replace_file
 from promptguard.replay.result import Result
 from promptguard.report import json, junit, markdown, text
 from promptguard.report.common import encodable
@@ -106,7 +105,7 @@ def write_report(path: Path, report: str) -> None:
     check_target(path)
     try:
         if _replaceable(path):
-            _replace(Path(os.path.realpath(path)), report.encode("utf-8", "replace"))
+            replace_file(Path(os.path.realpath(path)), report.encode("utf-8", "replace"))
         else:
             path.write_bytes(report.encode("utf-8", "replace"))
     except OSError as error:
@@ -122,20 +121,6 @@ def _replaceable(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError:
         return True
-
-
-def _replace(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "xb") as file:  # noqa: PTH123
-            file.write(data)
-        with contextlib.suppress(FileNotFoundError):
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        temporary.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _known(name: str, where: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from promptguard.core.config import REPLAY_OPTIONS, Config, load_config
+from promptguard.core.config import FORMAT_OPTIONS, REPLAY_OPTIONS, Config, load_config
 from promptguard.core.config_schema import config_schema, config_schema_text
 from promptguard.core.errors import ConfigError, InputError
 
@@ -76,6 +76,15 @@ def test_every_option(folder: Path) -> None:
     assert (values["live"], values["seed"], values["timeout"]) == (True, 2147483647, 30.0)
 
 
+def test_every_option_of_format(folder: Path) -> None:
+    text = '[format]\nexclude = ["gen/", "/a b/*.json"]\nsort-properties = true\nunsafe-fixes = false\n'
+    own(folder, text)
+    values = load_config(folder).format
+    assert values == {"exclude": ["gen/", "/a b/*.json"], "sort-properties": True, "unsafe-fixes": False}
+    assert sorted(values) == sorted(option.name for option in FORMAT_OPTIONS)
+    Draft202012Validator(config_schema()).validate(tomllib.loads(text))
+
+
 def test_no_file(folder: Path) -> None:
     assert load_config(folder) == Config()
 
@@ -138,7 +147,7 @@ def test_a_named_file_that_is_missing(folder: Path) -> None:
 
 def test_not_utf_8(folder: Path) -> None:
     (folder / "promptguard.toml").write_bytes(b"[replay]\n# \xff")
-    with pytest.raises(InputError, match=r"promptguard.toml:2: the configuration file is not UTF-8"):
+    with pytest.raises(InputError, match=r"promptguard.toml:2:3: the configuration file is not UTF-8"):
         load_config(folder)
 
 
@@ -162,7 +171,7 @@ def test_not_toml(folder: Path, text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("[reply]\n", "promptguard.toml:1: reply: unknown key; did you mean replay?"),
-        ("x = 1\n", "promptguard.toml:1: x: unknown key; known are replay"),
+        ("x = 1\n", "promptguard.toml:1: x: unknown key; known are replay, format"),
         ("replay = 1\n", "promptguard.toml:1: replay: must be a table; write [replay]"),
         ("[replay]\n\n min_hit_rate = 1\n", "promptguard.toml:3: min_hit_rate: unknown key; did you mean min-hit-rate?"),
         ("replay.sed = 1\n", "promptguard.toml: sed: unknown key; did you mean seed?"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +42,18 @@ def test_the_configuration_in_the_readme_is_valid(tmp_path: Path, monkeypatch: p
         "min-hit-rate": 0.85,
         "report": ["json=replay.json"],
     }
+
+
+def test_the_difference_in_the_readme_is_what_format_prints(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"\$ promptguard format (--diff tools\.json)\n(.*?)(1 file .*?\n)```", text, re.DOTALL)
+    assert found
+    before = "".join(line[1:] for line in found[2].splitlines(keepends=True)[3:] if line[0] != "+")
+    (tmp_path / "tools.json").write_text(before + "    }\n  }\n]\n", encoding="utf-8")
+    command = [sys.executable, "-m", "promptguard", "format", *found[1].split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (1, found[2], found[3])
 
 
 def test_the_readme_has_its_two_commands() -> None:

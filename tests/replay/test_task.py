@@ -152,7 +152,7 @@ def test_a_file_that_is_empty_or_not_utf8(write) -> None:
     (path.parent / "found.md").write_bytes(b"\n")
     assert error_of(path) == ":12:26: found.md is empty"
     (path.parent / "found.md").write_bytes(b"a\nb\xff")
-    with pytest.raises(InputError, match=r"found\.md:2: .*not UTF-8"):
+    with pytest.raises(InputError, match=r"found\.md:2:2: .*not UTF-8"):
         load_task(path)
 
 

@@ -1,0 +1,1 @@
+"""The activity behind ``promptguard format``: find tool-schema files and rewrite them in canonical form."""

@@ -1,0 +1,112 @@
+"""The text of one file in canonical form, by the kind of the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePath
+from typing import Literal
+
+from promptguard.core.errors import InputError
+from promptguard.core.source import Source
+from promptguard.formatting.result import Document, Options
+from promptguard.formatting.yaml_document import format_yaml
+from promptguard.toolschema.document import format_lines, format_text, holds_tools
+
+Kind = Literal["json", "jsonl", "yaml"]
+
+# What every tools file has in it, whatever its dialect: without one of these a file need not be parsed.
+_MARKS = (b"parameters", b"input_schema", b"inputSchema", b"function")
+_SCHEMA_KEY = "(?:parameters|parametersJsonSchema|input_?[sS]chema|function_?[dD]eclarations)"
+_BROKEN_TOOLS = {
+    "json": [r'"name"\s*:\s*"', rf'"{_SCHEMA_KEY}"\s*:\s*[\[{{]', r'"type"\s*:\s*"object"'],
+    "yaml": [r"\bname\s*:", rf"\b{_SCHEMA_KEY}\s*:", r"\btype\s*:\s*[\"']?object\b"],
+}
+_SUSPICIOUS = {kind: [re.compile(pattern) for pattern in patterns] for kind, patterns in _BROKEN_TOOLS.items()}
+
+
+def kind_of(path: str) -> Kind:
+    """The kind of a file by its name: JSON unless that says otherwise."""
+    suffix = PurePath(path).suffix.lower()
+    return "jsonl" if suffix == ".jsonl" else "yaml" if suffix in (".yaml", ".yml") else "json"
+
+
+def may_hold_tools(data: bytes) -> bool:
+    """``False`` where the bytes can hold no tool schemas that anybody wrote; quick."""
+    return any(mark in data for mark in _MARKS)
+
+
+def seems_tools(text: str, kind: Kind) -> bool:
+    """Whether a text that cannot be parsed is likely to be a tools file that is broken, rather than a file of another sort."""
+    return all(pattern.search(text) for pattern in _SUSPICIOUS["yaml" if kind == "yaml" else "json"])
+
+
+def format_document(text: str, path: str, options: Options, *, named: bool) -> Document | None:
+    """Bring the text of a file into canonical form.
+
+    Args:
+        text: the text; a byte order mark is dropped.
+        path: the file that errors name; its suffix says what it is.
+        options: how.
+        named: the file is meant to hold tools, so that one that cannot be parsed is an error whatever is in it.
+
+    Returns:
+        The result, ``None`` where the text holds no tool schemas.
+
+    Raises:
+        InputError: the text is refused; names file, line and column.
+        BrokenPromiseError: the result would not say the same, or is not stable.
+    """
+    kind = kind_of(path)
+    if kind == "yaml":
+        return _yaml(text, path, options, named=named)
+    if kind == "jsonl":
+        return _lines(text, path, options)
+    if not holds_tools(text) and (_is_json(text) or not (named or seems_tools(text, kind))):
+        return None
+    formatted = format_text(
+        text,
+        path=path,
+        form="wire" if options.wire else "file",
+        sort_properties=options.sort_properties,
+        unsafe_fixes=options.unsafe_fixes,
+        max_chars=options.max_bytes,
+    )
+    return Document(formatted.text, formatted.warnings, formatted.normalized)
+
+
+def _lines(text: str, path: str, options: Options) -> Document | None:
+    found = False
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n")):
+        if holds_tools(line):
+            found = True
+        elif seems_tools(line, "jsonl") and not _is_json(line):
+            format_text("\n" * number + line, path=path)  # says what is wrong, and where
+    if not found:
+        return None
+    formatted = format_lines(
+        text,
+        path=path,
+        sort_properties=options.sort_properties,
+        unsafe_fixes=options.unsafe_fixes,
+        max_chars=options.max_bytes,
+    )
+    made = formatted.text.replace("\r\n", "\n")  # no text of JSON holds a bare carriage return
+    return Document(made if made.endswith("\n") else made + "\n", formatted.warnings, formatted.normalized)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _yaml(text: str, path: str, options: Options, *, named: bool) -> Document | None:
+    try:
+        return format_yaml(Source(path, text.removeprefix("\ufeff"), "yaml"), options)
+    except InputError:
+        if named or seems_tools(text, "yaml"):
+            raise
+        return None

@@ -1,0 +1,127 @@
+"""What ``promptguard format`` prints: files and differences on standard output, errors and notes on standard error."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal, TextIO
+
+from promptguard.formatting.result import Outcome
+from promptguard.report.common import encodable, visible
+
+Mode = Literal["write", "check", "diff", "wire"]
+
+
+class Printer:
+    """Print the outcomes of a run as they come.
+
+    Args:
+        mode: what the run does.
+        output, messages: standard output and standard error.
+        quiet: print nothing but errors, and the text that ``wire`` and standard input ask for.
+    """
+
+    def __init__(self, mode: Mode, output: TextIO, messages: TextIO, *, quiet: bool) -> None:
+        self._mode = mode
+        self._output = output
+        self._messages = messages
+        self._quiet = quiet
+
+    def show(self, outcome: Outcome) -> None:
+        """One file."""
+        if self._mode == "wire":
+            self.show_stream(outcome)
+            return
+        if self._mode == "diff" and outcome.status == "reformatted" and not self._quiet:
+            _write(self._output, diff(outcome))
+        elif outcome.status == "reformatted":
+            self._say("formatted" if self._mode == "write" else "would format", outcome.path)
+        self._about(outcome)
+
+    def show_stream(self, outcome: Outcome) -> None:
+        """A text that is asked for on standard output; one that is refused is not printed, one without tools as it is."""
+        if self._mode in ("write", "wire") and outcome.status != "refused":
+            if self._mode == "write" or outcome.status != "no-tools":
+                _write(self._output, outcome.after)
+        elif outcome.status == "reformatted" and not self._quiet:
+            if self._mode == "diff":
+                _write(self._output, diff(outcome))
+            else:
+                self._say("would format", outcome.path)
+        self._about(outcome)
+
+    def summary(self, outcomes: Sequence[Outcome]) -> None:
+        """How many files there were of each kind."""
+        if self._quiet or self._mode == "wire":
+            return
+        stream = self._messages if self._mode == "diff" else self._output
+        stream.write(encodable(summary(outcomes, written=self._mode == "write") + "\n", stream.encoding or "utf-8"))
+
+    def _about(self, outcome: Outcome) -> None:
+        if outcome.error is not None:
+            self._message("error", str(outcome.error))
+        if self._quiet:
+            return
+        if outcome.status == "no-tools" and outcome.named:
+            self._message("note", f"{outcome.path}: holds no tool schemas; left as it is")
+        if outcome.note is not None:
+            self._message("note", str(outcome.note))
+        for warning in outcome.warnings:
+            self._message("warning", str(warning))
+        for note in outcome.normalized:
+            self._message("unsafe fix", str(note))
+
+    def _message(self, kind: str, text: str) -> None:
+        line = f"promptguard: {kind}: {visible(text)}\n"
+        self._messages.write(encodable(line, self._messages.encoding or "utf-8"))
+
+    def _say(self, what: str, path: str) -> None:
+        if not self._quiet:
+            self._output.write(encodable(f"{what} {visible(path)}\n", self._output.encoding or "utf-8"))
+            self._output.flush()
+
+
+def summary(outcomes: Sequence[Outcome], *, written: bool) -> str:
+    """One line on all files that hold tool schemas."""
+    counts = Counter(outcome.status for outcome in outcomes)
+    would = "" if written else "would be "
+    parts = [
+        (counts["reformatted"], f"{would}reformatted"),
+        (counts["unchanged"], f"{would}left unchanged"),
+        (counts["kept"], "not canonical and not rewritten"),
+        (counts["refused"], "refused"),
+    ]
+    named = [(count, what) for count, what in parts if count]
+    if not named:
+        return "no tool schemas found"
+    (first, what), *rest = named
+    return ", ".join([f"{first} file{'' if first == 1 else 's'} {what}", *(f"{count} {what}" for count, what in rest)])
+
+
+def diff(outcome: Outcome) -> str:
+    """The change of a file as a unified diff."""
+    name = visible(outcome.path)
+    lines = difflib.unified_diff(_lines(outcome.before), _lines(outcome.after), name, name)
+    return "".join(_ended(lines))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as diff and patch see them: only a line feed ends one."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _ended(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write text as it is, in UTF-8 and with its own line ends."""
+    stream.flush()
+    if hasattr(stream, "buffer"):
+        stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+        stream.buffer.flush()
+    else:
+        stream.write(text)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from formatting.trees import write
+
+from promptguard.core.errors import InputError
+from promptguard.formatting.discover import exclude_rule, find_files
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tree(*names: str) -> None:
+    write(Path(), dict.fromkeys(names, "{}"))
+
+
+def found(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
+    targets = find_files([Path(path) for path in paths], [exclude_rule(exclude, Path())])
+    return [target.path.as_posix() for target in targets]
+
+
+def test_suffixes() -> None:
+    tree("a.json", "b.jsonl", "c.yaml", "d.yml", "E.JSON", "f.toml", "g.json5", "json", "h.json.bak")
+    assert found(".") == ["E.JSON", "a.json", "b.jsonl", "c.yaml", "d.yml"]
+
+
+def test_the_order_is_that_of_the_names() -> None:
+    tree("b/a.json", "b.json", "a/z.json", "a/b/c.json")
+    expected = ["a/b/c.json", "a/z.json", "b/a.json", "b.json"]
+    assert found("b.json", "b", "a") == found("a", "b", "b.json") == found(".") == expected
+
+
+def test_what_is_always_left_out() -> None:
+    tree(
+        "a.json",
+        ".b.json",
+        ".venv/c.json",
+        "node_modules/d.json",
+        "x/venv/e.json",
+        "__pycache__/f.json",
+        "lib/site-packages/g.json",
+    )
+    assert found(".") == ["a.json"]
+
+
+def test_what_is_named_is_never_left_out() -> None:
+    tree(".hidden/a.json", ".b.json", "node_modules/d.json", "x.txt")
+    assert found(".hidden", ".b.json", "node_modules", "x.txt") == [".b.json", ".hidden/a.json", "node_modules/d.json", "x.txt"]
+
+
+def test_each_file_once(folder: Path) -> None:
+    tree("a/b.json")
+    assert found("a/b.json", "a", "./a/../a/b.json", ".", str(folder / "a")) == ["a/b.json"]
+
+
+def test_gitignore() -> None:
+    tree("a.json", "gen/b.json", "x/gen/c.json", "x/keep.json", "x/drop.json", "top.json", "x/top.json")
+    write(Path(), {".gitignore": "gen/\n/top.json\n*drop*", "x/.gitignore": "*.json\n!keep.json\n!top.json\n"})
+    assert found(".") == ["a.json", "x/keep.json", "x/top.json"]
+
+
+def test_gitignore_of_the_repository_around() -> None:
+    tree("x/a.json", "x/b.json", ".git/config")
+    write(Path(), {".gitignore": "b.json"})
+    assert found("x") == ["x/a.json"]
+
+
+def test_gitignore_above_counts_only_in_a_repository() -> None:
+    tree("x/b.json", "y/b.json", "y/.git/config")
+    write(Path(), {".gitignore": "b.json"})
+    assert found("x", "y") == ["x/b.json", "y/b.json"]
+
+
+def test_an_ignored_folder_that_is_named() -> None:
+    tree("build/a.json", "build/b.json", ".git/config")
+    write(Path(), {".gitignore": "build/", "build/.gitignore": "b.json"})
+    assert (found("."), found("build")) == ([], ["build/a.json"])
+
+
+def test_a_gitignore_that_cannot_be_read_says_nothing() -> None:
+    tree("a.json")
+    write(Path(), {".gitignore": b"\xff\na.json"})
+    assert found(".") == ["a.json"]
+
+
+def test_exclude() -> None:
+    tree("a.json", "x/b.json", "x/y/c.json")
+    assert found(".", exclude=("x/y",)) == ["a.json", "x/b.json"]
+    assert found("x", exclude=("c.json",)) == ["x/b.json"]
+    assert found(".", "x/b.json", exclude=("x",)) == ["a.json", "x/b.json"]
+
+
+def test_links_are_followed_where_they_are_named_only(folder: Path) -> None:
+    tree("real/a.json")
+    Path("linked").symlink_to("real")
+    Path("a.json").symlink_to("real/a.json")
+    Path("real/loop").symlink_to(".")
+    Path("broken.json").symlink_to("gone")
+    assert found(".") == ["real/a.json"]
+    assert found("linked") == ["linked/a.json"]
+    assert found("a.json") == ["a.json"]
+    assert found("broken.json") == ["broken.json"]
+
+
+def test_pipes_are_no_files() -> None:
+    os.mkfifo("a.json")
+    assert found(".") == []
+
+
+def test_a_path_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match=r"^no\.json: there is no such file or folder; check the path$"):
+        found("no.json")
+
+
+def test_a_folder_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree("a/b.json", "c.json")
+    scandir = os.scandir
+
+    def refuse(path: Path) -> object:
+        if Path(path).name == "a":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    targets = find_files([Path()])
+    assert [(str(target.path), str(target.error)) for target in targets] == [
+        ("a", "a: the folder cannot be read (Permission denied)"),
+        ("c.json", "None"),
+    ]
+
+
+def test_a_deep_tree() -> None:
+    name = "/".join("d" * 300)
+    tree(f"{name}/a.json")
+    assert found(".") == [f"{name}/a.json"]

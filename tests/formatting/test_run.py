@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import json
+import os
+import random
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from formatting.trees import BROKEN, CANONICAL, SHUFFLED, SHUFFLED_YAML, contents, write
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from promptguard.core import files
+from promptguard.formatting import run as run_module
+from promptguard.formatting.discover import find_files
+from promptguard.formatting.result import Options, Outcome
+from promptguard.formatting.run import exit_code, format_data, format_files
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*paths: str, options: Options | None = None) -> list[tuple[str, str, str | None]]:
+    """Path, status and error of each file."""
+    outcomes = format_files(find_files([Path(path) for path in paths or (".",)]), options or Options(), write=True)
+    return [(outcome.path, outcome.status, str(outcome.error) if outcome.error else None) for outcome in outcomes]
+
+
+def error(name: str, content: str | bytes, options: Options | None = None) -> str | None:
+    """Why a file is refused; it is unchanged then, and nothing is left beside it."""
+    write(Path(), {name: content})
+    before = contents(Path())
+    ((_, status, message),) = run(name, options=options)
+    assert status == "refused"
+    assert contents(Path()) == before
+    return message
+
+
+def test_a_file_that_does_not_change_is_not_touched() -> None:
+    write(Path(), {"a.json": CANONICAL, "b.json": "{}"})
+    before = [Path(name).stat() for name in ("a.json", "b.json")]
+    assert [status for _, status, _ in run()] == ["unchanged", "no-tools"]
+    assert [Path(name).stat() for name in ("a.json", "b.json")] == before
+
+
+def test_permissions_stay_and_nothing_is_left(folder: Path) -> None:
+    write(folder, {"a.json": SHUFFLED})
+    Path("a.json").chmod(0o751)
+    assert run() == [("a.json", "reformatted", None)]
+    assert stat.S_IMODE(Path("a.json").stat().st_mode) == 0o751
+    assert contents(folder) == {"a.json": CANONICAL.encode()}
+
+
+def test_line_ends_and_a_byte_order_mark() -> None:
+    write(
+        Path(),
+        {
+            "a.json": b"\xef\xbb\xbf" + CANONICAL.replace("\n", "\r\n").encode(),
+            "b.yaml": "\ufeff" + SHUFFLED_YAML.replace("\n", "\r\n"),
+        },
+    )
+    assert [status for _, status, _ in run()] == ["reformatted", "reformatted"]
+    assert contents(Path())["a.json"] == CANONICAL.encode()
+    assert b"\r" not in contents(Path())["b.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.json", BROKEN, 'a.json:1:123: the key "name" stands twice in one object'),
+        (
+            "a.json",
+            CANONICAL.encode().replace(b'"b"', b'"b\xff"'),
+            "a.json:15:17: the file is not UTF-8 (byte 221); save it as UTF-8",
+        ),
+        ("a.json", b"\x00\x01\xfe", "a.json:1:3: the file is not UTF-8 (byte 2); save it as UTF-8"),
+        ("a.yaml", SHUFFLED_YAML + "  type: function\n", 'a.yaml:7:3: the key "type" stands twice in one mapping'),
+        (
+            "a.yaml",
+            SHUFFLED_YAML.replace("{}}", "{a: {default: .nan}}}"),
+            "a.yaml:2:58: .nan is not a number in JSON; write null or a number",
+        ),
+        (
+            "a.yaml",
+            SHUFFLED_YAML.replace("{}}", "{no: {}}}"),
+            "a.yaml:2:45: the key no is read as true or false; put it into quotes",
+        ),
+        ("a.yaml", SHUFFLED_YAML + "  a: : b", "a.yaml:7:6: not YAML: mapping values are not allowed in this context"),
+        ("a.yaml", "x: " + "[" * 500, "a.yaml:1:103: nested deeper than 100 levels"),
+    ],
+)
+def test_refused(name: str, content: str | bytes, expected: str) -> None:
+    assert error(name, content) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('"string"', "NaN", "a.json:20:21: "),
+        ('"string"', "-Infinity", "a.json:20:21: "),
+        ('"string"', "1e999", "a.json:20:21: "),
+        ('"string"', '"\\ud800"', "a.json:20:21: "),
+        ('"string"', "[" * 5000, "a.json:20:"),
+        ('"string"', "", "a.json:21:11: "),
+    ],
+)
+def test_refused_values(old: str, new: str, place: str) -> None:
+    message = error("a.json", CANONICAL.replace(old, new, 1))
+    assert message is not None
+    assert message.startswith(place)
+
+
+def test_the_size_limit() -> None:
+    size = len(SHUFFLED)
+    expected = f"a.json: the file is larger than {size - 1:,} bytes"
+    assert error("a.json", SHUFFLED, Options(max_bytes=size - 1)) == expected
+    assert run("a.json", options=Options(max_bytes=size)) == [("a.json", "reformatted", None)]
+
+
+def test_a_huge_file_is_not_read_whole() -> None:
+    with Path("a.json").open("wb") as file:
+        file.write(CANONICAL.encode())
+        file.truncate(100 * 2**20)
+    assert run("a.json") == [("a.json", "refused", "a.json: the file is larger than 8,388,608 bytes")]
+
+
+def test_what_is_found_in_a_folder_is_refused_only_where_it_seems_to_be_a_tools_file() -> None:
+    openings = {
+        "nan.json": '{"a": NaN, "function": 1}',
+        "comment.json": '{"parameters": 1, // x\n}',
+        "latin.json": b'{"function": "\xff"}',
+    }
+    write(
+        Path(),
+        {**openings, "large.json": '{"function": 1}' + " " * 2000, "chart.yaml": "function: {{ x }}\n", "tools.json": BROKEN},
+    )
+    assert [status for _, status, _ in run(options=Options(max_bytes=1000))] == ["no-tools"] * 5 + ["refused"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "package.json",
+        "openapi.json",
+        "request.json",
+        "schema.json",
+        "data.jsonl",
+        "mcp.json",
+        "workflow.yaml",
+        "empty.json",
+        "empty.yaml",
+    ],
+)
+def test_other_files_are_left_alone(name: str) -> None:
+    others = {
+        "package.json": {"name": "x", "scripts": {"function": "y"}},
+        "openapi.json": {
+            "openapi": "3.1.0",
+            "paths": {"/x": {"get": {"parameters": [{"name": "a", "schema": {"type": "object"}}]}}},
+        },
+        "request.json": {"tools": json.loads(SHUFFLED), "messages": []},
+        "schema.json": {"type": "object", "properties": {"function": {}}, "title": "parameters"},
+        "data.jsonl": {"function": 1},
+        "mcp.json": {"mcpServers": {"x": {"command": "function"}}},
+        "workflow.yaml": {"name": "x", "on": "push", "jobs": {"a": {"with": {"function": 1}}}},
+    }
+    text = json.dumps(others[name]) if name in others else ""
+    assert format_data(text.encode(), name, Options(), named=False).status == "no-tools"
+
+
+def test_lines() -> None:
+    line = SHUFFLED.replace("\n", " ")
+    write(Path(), {"a.jsonl": f'{line}\r\n{{"a":  1}}\n'})
+    assert run() == [("a.jsonl", "reformatted", None)]
+    text = contents(Path())["a.jsonl"].decode()
+    assert json.loads(text.split("\n")[0]) == json.loads(CANONICAL)
+    assert text.endswith('}]\n{"a":  1}\n')
+
+
+def test_lines_that_are_refused() -> None:
+    broken = BROKEN.replace("\n", " ")
+    message = error("a.jsonl", SHUFFLED.replace("\n", " ") + "\n" + broken + "\n")
+    assert message == 'a.jsonl:2:123: the key "name" stands twice in one object'
+
+
+def test_a_line_of_tools_that_is_broken() -> None:
+    line = SHUFFLED.replace("\n", " ")
+    message = error("a.jsonl", f"{line}\nnot JSON\n{line[:-1]}\n")
+    assert message is not None
+    assert message.startswith("a.jsonl:3:244: ")
+
+
+def test_a_write_that_fails_leaves_everything_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    assert error("a.json", SHUFFLED) == "a.json: the file cannot be written (No space left on device)"
+
+
+def test_an_interrupt_leaves_everything_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    write(folder, {"a.json": SHUFFLED})
+    monkeypatch.setattr(files.os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    assert contents(folder) == {"a.json": SHUFFLED.encode()}
+
+
+def test_a_folder_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = open
+
+    def refuse(path: object, mode: str = "r", *rest: object) -> object:
+        if mode == "xb":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, mode, *rest)  # type: ignore[call-overload]
+
+    monkeypatch.setattr("builtins.open", refuse)
+    write(Path(), {"a.json": SHUFFLED})
+    assert run() == [("a.json", "refused", "a.json: the file cannot be written (Permission denied)")]
+
+
+def test_a_file_that_is_write_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module.os, "access", lambda _path, _mode: False)
+    assert error("a.json", SHUFFLED) == "a.json: the file is write-protected; nothing is written"
+
+
+def test_a_file_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    write(Path(), {"a.json": SHUFFLED})
+    monkeypatch.setattr(files.os, "open", refuse)
+    assert run() == [("a.json", "refused", "a.json: the file cannot be read (Permission denied)")]
+
+
+def test_a_file_that_vanishes() -> None:
+    write(Path(), {"a.json": SHUFFLED, "b.json": SHUFFLED})
+    targets = find_files([Path()])
+    Path("a.json").unlink()
+    outcomes = list(format_files(targets, Options(), write=True))
+    assert [(outcome.status, str(outcome.error)) for outcome in outcomes] == [
+        ("refused", "a.json: the file does not exist; check the path"),
+        ("reformatted", "None"),
+    ]
+
+
+def test_a_file_that_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(data: bytes, path: str, options: Options, *, named: bool) -> Outcome:
+        Path(path).write_text("{}")
+        return format_data(data, path, options, named=named)
+
+    write(Path(), {"a.json": SHUFFLED})
+    monkeypatch.setattr(run_module, "format_data", slow)
+    assert run() == [("a.json", "refused", "a.json: the file changed while it was being formatted; format it again")]
+    assert contents(Path()) == {"a.json": b"{}"}
+
+
+def test_a_fault_of_ours_does_not_keep_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(data: bytes, path: str, options: Options, *, named: bool) -> Outcome:
+        if path == "a.json":
+            raise KeyError("x")
+        return format_data(data, path, options, named=named)
+
+    write(Path(), {"a.json": SHUFFLED, "b.json": SHUFFLED})
+    monkeypatch.setattr(run_module, "format_data", faulty)
+    assert run() == [
+        ("a.json", "refused", "a.json: internal error: KeyError: 'x'; please report it; nothing is written"),
+        ("b.json", "reformatted", None),
+    ]
+
+
+def test_pipes_and_folders() -> None:
+    os.mkfifo("a.json")
+    done = threading.Thread(target=run, args=("a.json",), daemon=True)
+    done.start()
+    done.join(20)
+    assert not done.is_alive(), "it waits for the pipe"
+    assert run("a.json") == [("a.json", "refused", "a.json: the file is not a regular file")]
+
+
+def test_a_loop_of_links() -> None:
+    Path("a.json").symlink_to("a.json")
+    ((_, status, message),) = run("a.json")
+    assert (status, message) == ("refused", "a.json: the file cannot be read (Too many levels of symbolic links)")
+
+
+def test_links_are_written_through(folder: Path) -> None:
+    write(folder, {"x/real.json": SHUFFLED})
+    Path("one.json").symlink_to("x/real.json")
+    Path("two.json").symlink_to("one.json")
+    assert run("two.json", "one.json") == [("one.json", "reformatted", None)]
+    assert contents(folder) == {"one.json": b"-> x/real.json", "two.json": b"-> one.json", "x/real.json": CANONICAL.encode()}
+
+
+def outcome(status: str, *, named: bool = False) -> Outcome:
+    return Outcome("a", status, named)  # type: ignore[arg-type]
+
+
+def test_exit_codes() -> None:
+    assert exit_code([], judge=True) == 0
+    assert exit_code([outcome("reformatted"), outcome("kept")], judge=False) == 0
+    assert exit_code([outcome("kept"), outcome("unchanged")], judge=True) == 1
+    assert exit_code([outcome("reformatted")], judge=True, exit_zero=True) == 0
+    assert exit_code([outcome("refused"), outcome("reformatted")], judge=True, exit_zero=True) == 2
+    assert exit_code([outcome("no-tools")], judge=True) == 0
+    assert exit_code([outcome("no-tools", named=True)], judge=False) == 3
+    assert exit_code([outcome("no-tools", named=True), outcome("unchanged")], judge=False) == 0
+
+
+def mutate(text: str, seed: int) -> bytes:
+    """Some characters removed, doubled, swapped or replaced."""
+    random_ = random.Random(seed)
+    data = bytearray(text.encode())
+    for _ in range(random_.randint(1, 4)):
+        at = random_.randrange(len(data))
+        piece = bytes(
+            random_.choice(
+                (b"", b'"', b"\\", b"{", b"]", b",", b"\xff", b"\x00", b"NaN", b"\\ud800", b"1e999", b": ", b"#", b"&a ", b"\t")
+            )
+        )
+        data[at : at + random_.randint(0, 2)] = piece
+    return bytes(data)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["a.json", "a.jsonl", "a.yaml"]), st.integers(0, 2**32), st.booleans())
+def test_mutated_files(name: str, seed: int, named: bool) -> None:
+    text = {"a.json": CANONICAL, "a.jsonl": SHUFFLED.replace("\n", " "), "a.yaml": SHUFFLED_YAML}[name]
+    check(name, mutate(text, seed), named)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(["a.json", "a.jsonl", "a.yaml"]), st.binary(max_size=100), st.booleans())
+def test_random_bytes(name: str, data: bytes, named: bool) -> None:
+    check(name, data, named)
+
+
+def check(name: str, data: bytes, named: bool) -> None:
+    """No crash; a file that is not reformatted is as it was; one that is stays as it is the second time."""
+    for path in Path().iterdir():
+        path.unlink()
+    write(Path(), {name: data})
+    ((_, status, message),) = run(name if named else ".")
+    assert "internal error" not in (message or "")
+    after = contents(Path())
+    assert list(after) == [name]
+    if status == "reformatted":
+        assert run(name if named else ".") == [(name, "unchanged", None)]
+    else:
+        assert after[name] == data
