@@ -17,6 +17,7 @@ SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchem
 _NAMES = "OpenAI, Anthropic, MCP or Gemini tools"
 _WRAPPERS = ("function", "custom")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
+_GEMINI_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 _HOLDERS = ("tools", "functions")
 _RECORDS = ("messages", "input", "contents", "prompt", "instructions", "system")
 _COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
@@ -203,7 +204,18 @@ def _chat_tools(value: object, where: str) -> Iterator[Mapping[str, Any]]:
             inner = f"declaration {position} of {name}"
             if not isinstance(declaration, Mapping):
                 raise InputError(f"{inner} is not an object", where=where)
-            yield _chat_tool(declaration, inner, where)
+            spelled = _lower_types(declaration)
+            yield _chat_tool(declaration if spelled == declaration else spelled, inner, where)
+
+
+def _lower_types(value: Any) -> Any:
+    """A Gemini schema with the names of its types as JSON Schema, and every other engine, spells them."""
+    if isinstance(value, Mapping):
+        return {
+            key: item.lower() if key == "type" and isinstance(item, str) and item in _GEMINI_TYPES else _lower_types(item)
+            for key, item in value.items()
+        }
+    return [_lower_types(item) for item in value] if isinstance(value, list) else value
 
 
 def _chat_tool(element: Mapping[str, Any], label: str, where: str) -> Mapping[str, Any]:

@@ -127,3 +127,13 @@ def test_surrogate_pairs_and_equal_keys_of_different_objects_are_fine(tmp_path: 
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.json: .*does not exist"):
         load_tools(tmp_path / "nothing.json")
+
+
+def test_gemini_spells_types_in_capitals_and_no_engine_does() -> None:
+    schema = {"type": "OBJECT", "properties": {"type": {"type": "STRING", "enum": ["STRING"]}}, "required": ["type"]}
+    (tool,) = as_openai_tools({"functionDeclarations": [{"name": "f", "parameters": schema}]}, "t")
+    assert tool["function"]["parameters"] == {
+        "type": "object",
+        "properties": {"type": {"type": "string", "enum": ["STRING"]}},
+        "required": ["type"],
+    }
