@@ -69,7 +69,7 @@ class Builder:
         request = Request(messages=tuple(messages), tools=tools, system=system, tools_source=tools_text)
         if self._inject is not None:
             planted = self._inject(request, turn, self.clock(turn))
-            self.injected = self.injected or planted != request
+            self.injected = self.injected or repr(planted) != repr(request)  # equal dicts can have their keys in another order
             request = planted
         if request.system is not None and request.system.text.strip():
             head: tuple[Message, ...] = ({"role": "system", "content": request.system.text},)

@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import listing
+from processes import interruptible
 
 from promptguard.models.default import default_model
 
@@ -47,7 +48,7 @@ def test_a_signal_ends_the_run_and_its_engine_and_leaves_nothing(
 ) -> None:
     (folder / "tmp").mkdir()
     before = listing(folder)
-    process = subprocess.Popen(
+    process = interruptible(
         [*COMMAND, "--model-from", str(default_model()), "--report", "json=r.json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -66,7 +67,7 @@ def test_ctrl_c_while_a_server_lets_us_wait(folder: Path) -> None:
     before = listing(folder)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         command = [*COMMAND, "--task", "task", "--report", "json=r.json", "--server"]
-        process = subprocess.Popen([*command, f"http://127.0.0.1:{silent.getsockname()[1]}"], stderr=subprocess.PIPE)
+        process = interruptible([*command, f"http://127.0.0.1:{silent.getsockname()[1]}"], stderr=subprocess.PIPE)
         connection, _ = silent.accept()
         with connection:
             process.send_signal(signal.SIGINT)

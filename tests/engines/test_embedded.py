@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from processes import gone
+from processes import gone, interruptible
 
 from promptguard.core.errors import EngineError
 from promptguard.engines.embedded import EmbeddedServer
@@ -95,7 +95,8 @@ def test_ends_when_it_is_closed(engine: EmbeddedServer) -> None:
 
 @pytest.mark.parametrize("how", ["exception", "exit", "hard-exit", "SIGINT", "SIGTERM", "SIGKILL", "SIGHUP"])
 def test_ends_with_its_parent(how: str) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, how], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    command = [sys.executable, "-c", PARENT, how]
+    parent = interruptible(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     with parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
