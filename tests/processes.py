@@ -27,4 +27,4 @@ def interruptible(command: Sequence[str], **options: Any) -> subprocess.Popen[An
     def restore() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    return subprocess.Popen(command, preexec_fn=restore, **options)
+    return subprocess.Popen(command, preexec_fn=restore, **options)  # noqa: PLW1509 - no threads here

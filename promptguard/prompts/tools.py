@@ -22,5 +22,5 @@ def load_tools(path: Path) -> tuple[tuple[Tool, ...], Source]:
     Raises:
         InputError: the file cannot be read, is not strict JSON, or holds no tools.
     """
-    source = Source(path=str(path), text=read_text(path, limit=MAX_BYTES), kind="json")
+    source = Source(path=str(path), text=read_text(path, limit=MAX_BYTES, what="the tools file"), kind="json")
     return as_openai_tools(parse(source), source.path), source
