@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from promptguard.prompts import causes
 from promptguard.prompts.blame.base import Blame, differing_origin, origin
-from promptguard.prompts.names import kind_of_expression
+from promptguard.prompts.blame.text import kind_of
 from promptguard.prompts.request import Prompt
 from promptguard.prompts.segments import Segment, segment_at
 from promptguard.prompts.shapes import match_shape, show
@@ -44,7 +44,7 @@ def _clock_or_id(
     first, second = before.text[start : old.end], after.text[start : new.end]
     match = match_shape(first, second, char - start)
     source, old_value, new_value = differing_origin(before.trace, after.trace, char, char)
-    named = kind_of_expression(source.expression) if source is not None and source.expression is not None else "text"
+    named = kind_of(source.behind()) if source is not None else "text"
     if match is not None and match.shape in ("clock", "id"):
         kind, old_value, new_value = match.shape, match.before, match.after
     elif named in ("clock", "id"):
