@@ -224,7 +224,8 @@ def test_a_generation_prompt_that_the_history_does_not_have() -> None:
     found = turns([USER], REPLY, [USER, REPLY, NEXT], Style(generation="Answer: "))
     assert (found.cause.code, found.block) == ("K9", "history")
     assert found.explanation == (
-        'the chat template prints "Answer: " behind message 2 (user) only where it asks for the reply, and not in the history'
+        'the chat template prints "Answer: " behind a message of the role user only where it asks for the reply,'
+        " and not in the history"
     )
     found = turns([USER], REPLY, [USER, REPLY, NEXT], Style(generation="<think>\n\n</think>\n\n"))
     assert found.explanation == ("the chat template prints <think> for the latest turn only, and leaves it out of the history")
@@ -260,13 +261,13 @@ RESULT = message("tool", "Sunny and twenty degrees.", tool_call_id="call-1")
             "<user>Hello you there<end><bot>",
             "I am looking it up.[CALL]weather{}</call>",
             "<user>Hello you there\n<end><bot>I am looking it up.[CALL]weather{}</call>Sunny and twenty degrees.<bot>",
-            'prints "\\n" behind message 1 (user) in the history only, and not where it asks for the reply',
+            'prints "\\n" behind a message of the role user in the history only, and not where it asks for the reply',
         ),
         (
             "<user>Hello you there<end><bot>",
             "I am looking it up.[CALL]weather{}</call>",
             "<user>Hello you there<bot>I am looking it up.[CALL]weather{}</call>Sunny and twenty degrees.<bot>",
-            'prints "<end>" behind message 1 (user) only where it asks for the reply, and not in the history',
+            'prints "<end>" behind a message of the role user only where it asks for the reply, and not in the history',
         ),
         (
             "<user>Hello you there<end><bot>",
@@ -278,7 +279,7 @@ RESULT = message("tool", "Sunny and twenty degrees.", tool_call_id="call-1")
             "<user>Hello you there<end><bot>",
             "I am looking it up.[CALL]weather{}</call>\n",
             "<user>Hello you there<end><bot>I am looking it up.[CALL]weather{}, id=1</call>\nSunny and twenty degrees.<bot>",
-            'prints ", id=1" at the end of the reply only once another message follows',
+            'prints ", id=1" in the reply only once another message follows',
         ),
         (
             "<user>Hello you there<end><bot>",

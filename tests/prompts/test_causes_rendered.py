@@ -10,6 +10,7 @@ import pytest
 from chatml import ask, at, diverge, message, prompt
 
 from promptguard.core.source import Source
+from promptguard.prompts.blame.outline import outline
 from promptguard.prompts.divergence import Divergence
 from promptguard.prompts.rendering import Renderer
 
@@ -59,6 +60,13 @@ def test_a_binding_counts_where_it_holds(renderer: Renderer) -> None:
     assert at(diverging(renderer, text, {"x": "a cat"}, {"x": "the dog"})) == ("K0", "system", "s.j2:1:36")
 
 
+@pytest.mark.parametrize("text", ["{% if", "{% endif %}{% else %}{% elif %}{{ x }}", "{% for %}{% macro %}{% set = %}{{ x }}"])
+def test_a_template_that_is_none_says_nothing(text: str) -> None:
+    found = outline(Source("s.j2", text, "jinja"))
+    assert found is not None
+    assert (found.path(len(text)), found.behind("x", len(text) - 1)) == ([], ["x"])
+
+
 def test_lots_that_are_drawn(renderer: Renderer) -> None:
     found = diverging(renderer, "Pick {{ [1, 2, 3, 4, 5, 6] | random }}", turns=(1, 3))
     assert at(found) == ("K2", "system", "s.j2:1:6")
@@ -102,6 +110,10 @@ def test_branches(renderer: Renderer, text: str, code: str, column: int, shown: 
     found = diverging(renderer, text, turns=(3, 5))
     assert at(found) == (code, "system", f"s.j2:1:{column}")
     assert found.explanation.endswith(f"changed: {shown}")
+
+
+def test_a_branch_of_white_space_is_white_space(renderer: Renderer) -> None:
+    assert at(diverging(renderer, "Hi. {% if turn == 2 %} {% endif %}all")) == ("WS", "system", "s.j2:1:23")
 
 
 def test_a_condition_whose_names_say_nothing(renderer: Renderer) -> None:

@@ -189,8 +189,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
     if start <= char <= before.reply_start and len(after.request.messages) > len(before.request.messages):
         where = ""
         if asked is not None and asked.message is not None:
-            role = before.request.messages[asked.message].get("role")
-            where = f" behind message {asked.message + 1} ({role})"
+            where = f" behind a message of the role {before.request.messages[asked.message].get('role')}"
         if more:
             explanation = f"the chat template prints {show(more)}{where} in the history only, and not where it asks for the reply"
         elif less:
@@ -205,7 +204,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
         if rest.isspace():  # no chat template could print what the message does not hold
             return Blame(causes.REPLY_ROUND_TRIP, f"the white space at the end of the reply ({show(rest)}) was not replayed")
         if more:
-            explanation = f"the chat template prints {show(more)} at the end of the reply only once another message follows"
+            explanation = f"the chat template prints {show(more)} in the reply only once another message follows"
         elif less:
             explanation = f"the chat template leaves {show(less)} out of the end of the reply once another message follows"
         else:

@@ -98,7 +98,7 @@ def blame_text(
     """Why two versions of a text differ; ``where`` names the text in a sentence, such as ``the system prompt``."""
     char = first_difference(before, after)
     branch = changed_branch(before_trace, after_trace, char)
-    if branch is not None:
+    if branch is not None and branch.before.split() != branch.after.split():
         return _blame_branch(before, after, char, branch, where)
     source, old, new = differing_origin(before_trace, after_trace, char, char)
     return blame_values(before, after, char, where=where, source=source, values=(old, new))
