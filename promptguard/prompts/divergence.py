@@ -23,7 +23,8 @@ _LEAD = 12  # code points of an excerpt in front of the difference
 _EXCERPT = 40
 _FAR = 32  # a token that differs this far in front of the first differing character differs for another reason
 _REPLAY_TOKENS = (
-    "send the token ids of the reply back as the model generated them, or end the generation prompt with a special token"
+    "send the token ids of the reply back as the model generated them, or end the generation prompt with a special token;"
+    " a loss of a token or two can be accepted with --prompt-loss-tolerance"
 )
 
 

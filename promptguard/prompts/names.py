@@ -159,6 +159,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
 _STRING = re.compile(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
 _CHAIN = re.compile(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
 _CALL = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
+_DRAWS = re.compile(r"\|\s{0,9}(random|shuffle)\b")
 _NOT_NAMES = _set("if else elif and or not in is for true false none True False None loop defined self")
 
 
@@ -187,25 +188,35 @@ def kind_of_name(name: str) -> Kind:
 
 def kind_of_expression(expression: str) -> Kind:
     """What a template expression prints, judged by the names in it; filters and literal strings do not count."""
+    kinds = map(kind_of_name, chains(expression))
+    return next((kind for kind in kinds if kind != "text"), "text")
+
+
+def chains(expression: str) -> list[str]:
+    """The names in an expression with their attributes, such as ``user.name``; neither filters nor literal strings."""
     plain = _STRING.sub("''", expression[:_LONGEST])
     for _ in range(4):
         opened = _CALL.sub(lambda match: " " + match.group()[1:-1] + " " if re.search(r"[A-Za-z_]", match.group()) else "", plain)
         if opened == plain:
             break
         plain = opened
+    found: list[str] = []
     chain: list[str] = []
     end = 0
-    kinds: list[Kind] = []
     for match in _CHAIN.finditer(plain):
         if chain and plain[end : match.start()].strip() != ".":
-            kinds.append(kind_of_name(".".join(chain)))
+            found.append(".".join(chain))
             chain = []
         end = match.end()
         if match.group(1) is None and match.group(2) not in _NOT_NAMES:
             chain.append(match.group(2))
-    if chain:
-        kinds.append(kind_of_name(".".join(chain)))
-    return next((kind for kind in kinds if kind != "text"), "text")
+    return [*found, ".".join(chain)] if chain else found
+
+
+def drawn_by(expression: str) -> str | None:
+    """The filter that draws lots in an expression, ``random`` or ``shuffle``."""
+    match = _DRAWS.search(_STRING.sub("''", expression[:_LONGEST]))
+    return match.group(1) if match is not None else None
 
 
 def _kind_of_words(found: list[str], before: list[str]) -> Kind:

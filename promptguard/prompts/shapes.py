@@ -6,9 +6,10 @@ Every pattern is bounded, and is run on a few hundred code points around the dif
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,8 +19,10 @@ from promptguard.prompts.sequences import common_suffix
 Shape = Literal["clock", "id", "temp-path", "path", "address", "email", "number"]
 
 _AROUND = 100  # code points on each side of the difference that a pattern sees
+_LONGEST_WORD = 40
 _LABEL_LINES = 12  # a heading is looked for in so many lines above the difference
 _LABEL_CHARS = 800
+_LONGEST_VALUE = 1_000
 _MOST_ITEMS = 5_000  # longer lists are not compared item by item
 
 _MONTH = (
@@ -44,7 +47,7 @@ _CLOCKS = (
     r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b",
     r"\b1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?\b",
 )
-_UUID = r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 
 
 def _mixed(text: str) -> bool:
@@ -71,7 +74,7 @@ class _Pattern:
 
 # The first that fits both texts counts.
 _PATTERNS = (
-    _Pattern("id", re.compile(_UUID)),
+    _Pattern("id", re.compile(rf"\b{_UUID}(?:[ ,;_-]?{_UUID}){{0,20}}\b")),
     _Pattern("id", re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"), _mixed),
     _Pattern(
         "temp-path",
@@ -98,6 +101,16 @@ class Match:
     shape: Shape
     before: str
     after: str
+
+
+def match_values(before: str, after: str) -> Match | None:
+    """The shape that two values have as a whole."""
+    for pattern in _PATTERNS:
+        if max(len(before), len(after)) > _LONGEST_VALUE or (pattern.same_length and len(before) != len(after)):
+            continue
+        if all(pattern.regex.fullmatch(value) and pattern.accepts(value) for value in (before, after)):
+            return Match(pattern.shape, before, after)
+    return None
 
 
 def match_shape(before: str, after: str, char: int) -> Match | None:
@@ -135,9 +148,24 @@ def differs_in_whitespace(before: str, after: str, char: int) -> bool:
 
 
 def window(before: str, after: str, char: int) -> tuple[str, str]:
-    """What differs between two texts whose first difference is ``char``, without what is the same behind it."""
+    """What differs between two texts whose first difference is ``char``, in whole words, without what is the same around it."""
     tail = common_suffix(before, after, min(len(before), len(after)) - char)
-    return before[char : len(before) - tail], after[char : len(after) - tail]
+    start, ends = char, (len(before) - tail, len(after) - tail)
+    if any(_splits_word(text, start) for text in (before, after)):
+        start -= _word_length(reversed(before[max(0, start - _LONGEST_WORD) : start]))
+    if any(_splits_word(text, end) for text, end in zip((before, after), ends, strict=True)):
+        more = _word_length(before[ends[0] : ends[0] + _LONGEST_WORD])
+        ends = (ends[0] + more, ends[1] + more)
+    return before[start : ends[0]], after[start : ends[1]]
+
+
+def _splits_word(text: str, at: int) -> bool:
+    return text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
+
+
+def _word_length(text: Iterable[str]) -> int:
+    """How many letters and digits a text starts with."""
+    return sum(1 for _ in itertools.takewhile(str.isalnum, text))
 
 
 def reordered_items(before: str, after: str, char: int) -> tuple[str, str] | None:
@@ -187,6 +215,13 @@ def kind_of_label(text: str, char: int) -> Kind:
     if re.search(r"\b(?:hello|hi|hey|dear|welcome(?: back)?),? [\w-]{0,30}$", line, re.IGNORECASE):
         return "user"
     return _kind_of_heading(text, line_start)
+
+
+def counts(text: str, char: int) -> bool:
+    """Whether the words around the number at ``char`` say that it counts: ``turn 3``, ``3 tokens left``."""
+    left = re.search(r"(\w{1,40})\s#?\d{0,12}$", text[max(0, char - 2 * _LONGEST_WORD) : char])
+    right = re.match(r"\d{0,12}\s(\w{1,40}\s\w{1,40})\b", text[char : char + 3 * _LONGEST_WORD])
+    return any(match is not None and _kind_of_words(match.group(1)) == "counter" for match in (left, right))
 
 
 def _kind_of_heading(text: str, line_start: int) -> Kind:

@@ -44,8 +44,15 @@ def quoted(text: str, cells: int = 160) -> str:
 def quoted_pair(before: str, after: str) -> tuple[str, str]:
     """Two texts that differ, quoted so that the difference can be seen even where both look the same when printed."""
     if unicodedata.normalize("NFKC", before) == unicodedata.normalize("NFKC", after):
-        return f'"{fit(_escape(before), 160)}"', f'"{fit(_escape(after), 160)}"'
+        return f'"{fit(_escape_inside(before), 160)}"', f'"{fit(_escape_inside(after), 160)}"'
     return quoted(before), quoted(after)
+
+
+def _escape_inside(text: str) -> str:
+    """Everything but the marks at the ends of an excerpt that say that the text goes on."""
+    text, head = (text[1:], text[0]) if text[:1] == "…" else (text, "")
+    text, tail = (text[:-1], text[-1]) if text[-1:] == "…" else (text, "")
+    return head + _escape(text) + tail
 
 
 def _escape(text: str) -> str:

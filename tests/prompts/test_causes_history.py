@@ -224,7 +224,8 @@ def test_a_generation_prompt_that_the_history_does_not_have() -> None:
     found = turns([USER], REPLY, [USER, REPLY, NEXT], Style(generation="Answer: "))
     assert (found.cause.code, found.block) == ("K9", "history")
     assert found.explanation == (
-        "the chat template asks for a reply with other text than it prints in front of the same reply in the history"
+        'the chat template prints "Answer: " behind a message of the role user only where it asks for the reply,'
+        " and not in the history"
     )
     found = turns([USER], REPLY, [USER, REPLY, NEXT], Style(generation="<think>\n\n</think>\n\n"))
     assert found.explanation == ("the chat template prints <think> for the latest turn only, and leaves it out of the history")
@@ -234,6 +235,82 @@ def test_a_reply_that_ends_otherwise_in_the_history() -> None:
     found = turns([USER], REPLY, [USER, REPLY, NEXT], Style(end="[END]"))
     assert (found.cause.code, found.block) == ("K9", "history")
     assert found.explanation == "the chat template ends the reply in the history with other text than the model ended it with"
+
+
+HELLO = message("user", "Hello you there")
+CALLING = message("assistant", "I am looking it up.", tool_calls=[call("weather", "{}")])
+RESULT = message("tool", "Sunny and twenty degrees.", tool_call_id="call-1")
+
+
+@pytest.mark.parametrize(
+    ("before", "reply", "after", "explanation"),
+    [
+        (
+            "<user>Hello you there<end><bot>",
+            "I am looking it up.[CALL]weather{}",
+            "<user>Hello you there<end><bot>[CALL]weather{}<tool>Sunny and twenty degrees.<bot>",
+            'leaves out the text of a reply that calls tools ("I am looking it up.") once another message follows',
+        ),
+        (
+            "<user>Hello you there<end><bot>",
+            "[CALL]weather{}I am looking it up.<end>",
+            "<user>Hello you there<end><bot>[CALL]weather{}<tool>Sunny and twenty degrees.<bot>I am looking it up.<end>",
+            'prints the text of a reply ("I am looking it up.") behind the message that follows it',
+        ),
+        (
+            "<user>Hello you there<end><bot>",
+            "I am looking it up.[CALL]weather{}</call>",
+            "<user>Hello you there\n<end><bot>I am looking it up.[CALL]weather{}</call>Sunny and twenty degrees.<bot>",
+            'prints "\\n" behind a message of the role user in the history only, and not where it asks for the reply',
+        ),
+        (
+            "<user>Hello you there<end><bot>",
+            "I am looking it up.[CALL]weather{}</call>",
+            "<user>Hello you there<bot>I am looking it up.[CALL]weather{}</call>Sunny and twenty degrees.<bot>",
+            'prints "<end>" behind a message of the role user only where it asks for the reply, and not in the history',
+        ),
+        (
+            "<user>Hello you there<end><bot>",
+            "I am looking it up.[CALL]weather{}</call>",
+            "<user>Hello you there<end>:I am looking it up.[CALL]weather{}</call>Sunny and twenty degrees.<bot>",
+            "asks for a reply with other text than it prints in front of the same reply in the history",
+        ),
+        (
+            "<user>Hello you there<end><bot>",
+            "I am looking it up.[CALL]weather{}</call>\n",
+            "<user>Hello you there<end><bot>I am looking it up.[CALL]weather{}, id=1</call>\nSunny and twenty degrees.<bot>",
+            'prints ", id=1" in the reply only once another message follows',
+        ),
+        (
+            "<user>Hello you there<end><bot>",
+            "I am looking it up.[CALL]weather{}</call></all>",
+            "<user>Hello you there<end><bot>I am looking it up.[CALL]weather{}</all>Sunny and twenty degrees.<bot>",
+            'leaves "</call>" out of the end of the reply once another message follows',
+        ),
+    ],
+)
+def test_what_a_template_prints_otherwise_around_a_reply(before: str, reply: str, after: str, explanation: str) -> None:
+    first = Prompt(ask(HELLO), before + reply, list(map(ord, before + reply)), None, None, CALLING, len(before))
+    found = diverge(first, Prompt(ask(HELLO, CALLING, RESULT), after, list(map(ord, after))))
+    assert (found.cause.code, found.explanation) == ("K9", f"the chat template {explanation}")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "explanation"),
+    [
+        ("<s>Be brief.<u>Hello you there", "<s><u>Hello you there<b>It is sunny.", "no longer prints the system prompt"),
+        ("<s><u>Hello you there", "<s>Be brief.<u>Hello you there", "prints the system prompt, which it left out before"),
+        (
+            "<s>Be brief.<u>Hello you there",
+            "<s><u>Hello you there<b>It is sunny.<s>Be brief.<u>",
+            "prints the system prompt at another place than before",
+        ),
+    ],
+)
+def test_a_template_that_moves_the_system_prompt(before: str, after: str, explanation: str) -> None:
+    first = Prompt(ask(HELLO, system="Be brief."), before, list(map(ord, before)))
+    found = diverge(first, Prompt(ask(HELLO, REPLY, NEXT, system="Be brief."), after, list(map(ord, after))))
+    assert (found.cause.code, found.explanation) == ("K9", f"the chat template {explanation}")
 
 
 def test_a_template_that_trims_what_is_not_the_latest() -> None:

@@ -68,6 +68,7 @@ def expressions(source: str, before: str, after: str) -> Divergence:
         ("You work in {{ x }}.", "/home/ada/one", "/home/ada/two", "K7"),
         ("You run on {{ x }}.", "10.0.0.4", "10.0.0.5", "K7"),
         ("This is turn {{ x }}.", "9", "10", "K7"),
+        ("You have {{ x }} tokens left.", "512", "480", "K7"),
         ("You have {{ tokens_left }} to go.", "many", "few", "K7"),
         # K15
         ("Hello {{ user_name }}", "Anna", "Ben", "K15"),
@@ -84,6 +85,7 @@ def expressions(source: str, before: str, after: str) -> Divergence:
         ("The {{ update }}", "cat", "dog", "K0"),
         ("Version {{ x }}", "v1.2.3-beta", "v1.2.4-beta", "K0"),
         ("You may {{ x }}", "march on", "go on", "K0"),
+        ("Pick {{ x }}.", "2", "5", "K0"),
     ],
 )
 def test_cause_of_what_an_expression_prints(source: str, before: str, after: str, code: str) -> None:
@@ -120,7 +122,7 @@ def test_a_literal_text_has_an_exact_place() -> None:
     assert found.place is not None
     assert found.place.text == "t"
     assert found.expression is None
-    assert found.explanation == 'the system prompt changed from "nic" to "ters"'
+    assert found.explanation == 'the system prompt changed from "nice" to "terse"'
 
 
 def test_the_end_of_a_shorter_text_has_a_place() -> None:

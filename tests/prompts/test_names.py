@@ -1,6 +1,6 @@
 import pytest
 
-from promptguard.prompts.names import kind_of_expression, kind_of_name, words
+from promptguard.prompts.names import chains, drawn_by, kind_of_expression, kind_of_name, words
 
 NAMES = {
     "clock": "now now() today current_date currentTime date date_string datetime utcnow strftime_now timestamp generated_at"
@@ -46,6 +46,18 @@ def test_a_name_says_what_its_value_is(kind: str, name: str) -> None:
 )
 def test_an_expression_is_judged_by_the_names_in_it(expression: str, kind: str) -> None:
     assert kind_of_expression(expression) == kind
+
+
+def test_the_names_in_an_expression() -> None:
+    assert chains("f(a.b, 'c')[d] | join(x) if not e else g.items()") == ["f", "a.b", "d", "x", "e", "g.items"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [("[1, 2]|random", "random"), ("a | shuffle | join", "shuffle"), ("'|random'", None), ("a | randomize", None)],
+)
+def test_a_filter_that_draws_lots(expression: str, name: str | None) -> None:
+    assert drawn_by(expression) == name
 
 
 def test_names_split_into_words() -> None:

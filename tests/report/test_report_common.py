@@ -37,6 +37,8 @@ def test_visible_is_printable(text: str) -> None:
         ("a b", "a  b", ('"a b"', '"a  b"')),
         (r"a\nb", "a b", (r'"a\nb"', '"a b"')),
         ("\xe9", "e\u0301", (r'"\xe9"', r'"e\u0301"')),
+        ("…x\xe9…", "…xe\u0301…", (r'"…x\xe9…"', r'"…xe\u0301…"')),
+        ("…a…b", "…a…b", (r'"…a\u2026b"', r'"…a\u2026b"')),
     ],
 )
 def test_a_difference_can_be_seen(before: str, after: str, expected: tuple[str, str]) -> None:

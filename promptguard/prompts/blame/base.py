@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from promptguard.core.source import Place, Span
+from promptguard.prompts.blame.outline import outline
 from promptguard.prompts.causes import Cause
 from promptguard.prompts.request import Block, Piece, Traced
 
@@ -22,6 +23,13 @@ class Origin:
     place: Place
     expression: str | None
     value: str
+
+    def behind(self) -> list[str]:
+        """The expression and those that its names are bound to, the best judge first; none for literal text."""
+        if self.expression is None:
+            return []
+        found = outline(self.place.source)
+        return found.behind(self.expression, self.place.span.start) if found is not None else [self.expression]
 
 
 @dataclass(frozen=True)
