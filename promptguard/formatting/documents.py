@@ -9,8 +9,9 @@ from typing import Literal
 
 from promptguard.core.errors import InputError
 from promptguard.core.source import Source
-from promptguard.formatting.result import Document, Options
-from promptguard.formatting.yaml_document import format_yaml
+from promptguard.formatting.result import NO_TOOLS, Document, Options
+from promptguard.formatting.yaml_document import format_yaml, yaml_values
+from promptguard.toolschema.dialects import describe_record
 from promptguard.toolschema.document import format_lines, format_text, holds_tools
 
 Kind = Literal["json", "jsonl", "yaml"]
@@ -39,6 +40,20 @@ def may_hold_tools(data: bytes) -> bool:
 def seems_tools(text: str, kind: Kind) -> bool:
     """Whether a text that cannot be parsed is likely to be a tools file that is broken, rather than a file of another sort."""
     return all(pattern.search(text) for pattern in _SUSPICIOUS["yaml" if kind == "yaml" else "json"])
+
+
+def reason_to_pass(text: str, path: str) -> str:
+    """Why a text that holds no tool schemas is left alone, as the end of a sentence that begins with the file."""
+    kind = kind_of(path)
+    try:
+        if kind == "yaml":
+            values = yaml_values(Source(path, text.removeprefix("\ufeff"), "yaml"))
+        else:
+            lines = text.removeprefix("\ufeff").split("\n") if kind == "jsonl" else [text.removeprefix("\ufeff")]
+            values = [json.loads(line) for line in lines if line.strip()]
+    except (InputError, ValueError, OverflowError, RecursionError):
+        return NO_TOOLS
+    return next((what for value in values if (what := describe_record(value))), NO_TOOLS)
 
 
 def format_document(text: str, path: str, options: Options, *, named: bool) -> Document | None:

@@ -9,6 +9,7 @@ from promptguard.core.errors import PromptguardError
 from promptguard.toolschema.document import MAX_CHARS, Note
 
 Status = Literal["reformatted", "unchanged", "kept", "no-tools", "refused"]
+NO_TOOLS = "holds no tool schemas"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Outcome:
         note: why it is kept, or why nothing is known about it.
         warnings: what is wrong and does not keep it from being formatted.
         normalized: what ``unsafe_fixes`` changed.
+        error: why it is refused.
+        reason: why a file that was named is left alone, for ``no-tools``: the end of a sentence that begins with the file.
     """
 
     path: str
@@ -70,6 +73,7 @@ class Outcome:
     warnings: tuple[Note, ...] = ()
     normalized: tuple[Note, ...] = ()
     error: PromptguardError | None = None
+    reason: str = NO_TOOLS
 
     def without_text(self) -> Outcome:
         """The same, for a list of many."""

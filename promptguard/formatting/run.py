@@ -11,8 +11,8 @@ from typing import BinaryIO
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_head, replace_file
 from promptguard.formatting.discover import Target
-from promptguard.formatting.documents import format_document, kind_of, may_hold_tools, seems_tools
-from promptguard.formatting.result import Options, Outcome, Status
+from promptguard.formatting.documents import format_document, kind_of, may_hold_tools, reason_to_pass, seems_tools
+from promptguard.formatting.result import NO_TOOLS, Options, Outcome, Status
 
 _HEAD = 1 << 16
 
@@ -69,7 +69,8 @@ def format_data(data: bytes, path: str, options: Options, *, named: bool = True)
         raise
     document = format_document(text, path, options, named=named)
     if document is None:
-        return Outcome(path, "no-tools", named, text, text)
+        reason = reason_to_pass(text, path) if named else NO_TOOLS
+        return Outcome(path, "no-tools", named, text, text, reason=reason)
     status: Status = "kept" if document.kept else "unchanged" if document.text == text else "reformatted"
     return Outcome(path, status, named, text, document.text, document.note, document.warnings, document.normalized)
 

@@ -68,6 +68,16 @@ def format_yaml(source: Source, options: Options) -> Document | None:
     return Document(text, warnings, normalized)
 
 
+def yaml_values(source: Source) -> list[Any]:
+    """The values of the documents of a YAML text.
+
+    Raises:
+        InputError: it is not YAML.
+        ValueError: it has a number that Python does not take.
+    """
+    return [python_value(root) for root in read_yaml(source).documents]
+
+
 def _holds_tools(root: Node) -> bool:
     try:
         return looks_like_tools(python_value(root))

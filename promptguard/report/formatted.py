@@ -65,7 +65,7 @@ class Printer:
         if self._quiet:
             return
         if outcome.status == "no-tools" and outcome.named:
-            self._message("note", f"{outcome.path}: holds no tool schemas; left as it is")
+            self._message("note", f"{outcome.path}: {outcome.reason}: left as it is")
         if outcome.note is not None:
             self._message("note", str(outcome.note))
         for warning in outcome.warnings:

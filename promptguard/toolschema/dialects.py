@@ -19,7 +19,15 @@ _WRAPPERS = ("function", "custom")
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 _GEMINI_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 _HOLDERS = ("tools", "functions")
-_RECORDS = ("messages", "input", "contents", "prompt", "instructions", "system")
+# What may stand beside a list of tools: the rest of an MCP result, and how the tools are to be used.
+_OF_A_RESULT = frozenset({"nextCursor", "_meta", "ttlMs", "cacheScope", "resultType"})
+_ON_THEIR_USE = frozenset(
+    {"tool_choice", "toolChoice", "toolConfig", "tool_config", "parallel_tool_calls", "function_call", "$schema"}
+)
+_BESIDE_TOOLS = frozenset(_HOLDERS) | _OF_A_RESULT | _ON_THEIR_USE
+_ANSWER = frozenset({"jsonrpc", "id", "result"})
+_MESSAGES = ("messages", "contents", "input", "prompt")
+_FLAT_FUNCTION = frozenset({"type", "name", "description", "strict"})
 _COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
 
 
@@ -66,7 +74,8 @@ def detect(value: object) -> Dialect | None:
 
     It is a list of tools, one tool, or an object that has a list of them under ``tools`` or ``functions`` (the result or answer
     of MCP ``tools/list`` among them). At least one tool has a name and a schema of its arguments; the others may be tools of the
-    provider or bare JSON Schemas. A request with messages holds tools and is none of these: it is a record, not a tools file.
+    provider or bare JSON Schemas. An object with tools and anything beside them but what belongs to them is a record (a request,
+    a sample of a data set) or a manifest, and none of these.
     ``function`` is a function without a wrapper (``name``, ``parameters``), which Gemini and older OpenAI requests share. Of a
     mixed list it is the dialect of the first tool.
     """
@@ -74,13 +83,37 @@ def detect(value: object) -> Dialect | None:
         return _detect_list(value)
     if not isinstance(value, Mapping):
         return None
+    inner, foreign = _unwrap(value)
+    held = _held(inner)
+    if held is None:
+        return _detect_tool(inner)
+    return _detect_list(held) if not foreign else None
+
+
+def describe_record(value: object) -> str | None:
+    """What an object is that has tools and that ``detect`` passes over because of what is beside them; ``None`` for any other."""
+    if not isinstance(value, Mapping):
+        return None
+    inner, foreign = _unwrap(value)
+    held = _held(inner)
+    if not foreign or held is None or _detect_list(held) is None:
+        return None
+    if any(key in _MESSAGES for key in foreign):
+        return "is a request with messages, which is a record"
+    shown = ", ".join(json.dumps(key, ensure_ascii=False)[:40] for key in foreign[:3])
+    return f"has more than tools in it ({shown}), so it is a record or a manifest"
+
+
+def _unwrap(value: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], list[str]]:
+    """What has the tools, if anything has (the result in an answer of MCP), and the keys that do not belong beside them."""
     result = value.get("result")
     if "jsonrpc" in value and isinstance(result, Mapping):
-        value = result
-    held = next((value[key] for key in _HOLDERS if isinstance(value.get(key), list)), None)
-    if held is None:
-        return _detect_tool(value)
-    return _detect_list(held) if not any(key in value for key in _RECORDS) else None
+        return result, [key for key in value if key not in _ANSWER] + [key for key in result if key not in _BESIDE_TOOLS]
+    return value, [key for key in value if key not in _BESIDE_TOOLS]
+
+
+def _held(value: Mapping[Any, Any]) -> list[Any] | None:
+    return next((value[key] for key in _HOLDERS if isinstance(value.get(key), list)), None)
 
 
 def looks_like_tools(value: object) -> bool:
@@ -104,6 +137,7 @@ def _detect_tool(tool: Mapping[str, Any]) -> Dialect | None:
     function = tool.get("function")
     if isinstance(function, Mapping):
         named = _is_name(function.get("name")) and tool.get("type", "function") == "function"
+        named = named and "arguments" not in function  # else it is a call
         return "openai-chat" if named and _has_arguments(function.get("parameters", {}), empty=True) else None
     declared = next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), None)
     if declared is not None:
@@ -115,10 +149,17 @@ def _detect_tool(tool: Mapping[str, Any]) -> Dialect | None:
     if _has_arguments(tool.get("inputSchema")):
         return "mcp"
     if tool.get("type") == "function":
-        return "openai-responses" if _has_arguments(tool.get("parameters", {}), empty=True) else None
+        return "openai-responses" if _is_flat_function(tool) else None
     if any(_has_arguments(tool.get(key)) for key in SCHEMA_KEYS):
         return "function"
     return None
+
+
+def _is_flat_function(tool: Mapping[str, Any]) -> bool:
+    """Whether ``type: function`` with a name is a tool, not an entry of a contract's interface or a list of symbols."""
+    if "parameters" not in tool:
+        return "description" in tool and _FLAT_FUNCTION.issuperset(tool)
+    return _has_arguments(tool["parameters"], empty=True) and "inputs" not in tool and "outputs" not in tool
 
 
 def _is_declaration(value: object) -> bool:

@@ -110,9 +110,22 @@ def test_nothing_found_in_a_folder(run: Run) -> None:
 
 def test_a_named_file_without_tool_schemas(run: Run) -> None:
     tree(package_json="{}", a_json=CANONICAL)
-    note = "promptguard: note: package.json: holds no tool schemas; left as it is\n"
+    note = "promptguard: note: package.json: holds no tool schemas: left as it is\n"
     assert run("package.json") == (3, "no tool schemas found\n", note)
     assert run("package.json", "a.json") == (0, "1 file left unchanged\n", note)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.yaml"])
+def test_a_named_record(run: Run, name: str) -> None:
+    tools = WIRE
+    write(
+        Path(), {name: f'{{"model": "m", "messages": [], "tools": {tools}}}\n', "x" + name: f'{{"query": "q", "tools": {tools}}}'}
+    )
+    note = f"promptguard: note: {name}: is a request with messages, which is a record: left as it is\n"
+    assert run(name) == (3, "no tool schemas found\n", note)
+    note = f'promptguard: note: x{name}: has more than tools in it ("query"), so it is a record or a manifest: left as it is\n'
+    assert run("x" + name) == (3, "no tool schemas found\n", note)
+    assert run() == (0, "no tool schemas found\n", "")
 
 
 def test_a_path_that_does_not_exist(run: Run) -> None:
@@ -151,7 +164,7 @@ def test_standard_input_that_is_refused_or_holds_no_tools(run: Run, monkeypatch:
     assert run("-") == (2, "", DUPLICATE.format("<stdin>") + "\n")
     stdin(monkeypatch, b'{"a": 1}\r\n')
     code, out, err = run("--stdin-filename", "package.json")
-    assert (code, out, err) == (3, '{"a": 1}\r\n', "promptguard: note: package.json: holds no tool schemas; left as it is\n")
+    assert (code, out, err) == (3, '{"a": 1}\r\n', "promptguard: note: package.json: holds no tool schemas: left as it is\n")
 
 
 def test_standard_input_is_bytes(tmp_path: Path) -> None:
@@ -168,7 +181,7 @@ def test_wire(run: Run) -> None:
     code, out, _ = run("--wire", "b.yaml")
     assert (code, out[:56]) == (0, '[{"type":"function","function":{"name":"a"}},{"type":"fu')
     assert run("--wire", "d.jsonl") == (0, WIRE + "\n", "")
-    assert run("--wire", "c.json") == (3, "", "promptguard: note: c.json: holds no tool schemas; left as it is\n")
+    assert run("--wire", "c.json") == (3, "", "promptguard: note: c.json: holds no tool schemas: left as it is\n")
     assert contents(Path())["a.json"] == SHUFFLED.encode()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from promptguard.toolschema.dialects import detect, looks_like_tools
+from promptguard.toolschema.dialects import describe_record, detect, looks_like_tools
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 CHAT = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}
@@ -19,10 +19,13 @@ GEMINI = {"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"
         (CHAT, "openai-chat"),
         ([{"function": {"name": "f"}}], "openai-chat"),
         ([{"type": "function", "name": "f", "parameters": {}}], "openai-responses"),
+        ([{"type": "function", "name": "f", "description": "d", "strict": True}], "openai-responses"),
         ([{"name": "f", "input_schema": SCHEMA}], "anthropic"),
         ([MCP], "mcp"),
         ({"tools": [MCP], "nextCursor": "x"}, "mcp"),
         ({"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP]}}, "mcp"),
+        ({"tools": [CHAT], "tool_choice": "auto", "parallel_tool_calls": False}, "openai-chat"),
+        ({"tools": [GEMINI], "toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}, "gemini"),
         (GEMINI, "gemini"),
         ([GEMINI, {"googleSearch": {}}], "gemini"),
         ({"tools": [{"function_declarations": [{"name": "f", "description": "d"}]}]}, "gemini"),
@@ -65,7 +68,50 @@ def test_tools_are_known(value: Any, dialect: str) -> None:
         {"functionDeclarations": [{"name": "f"}]},
         [{"name": "Ada", "type": "person"}, {"name": "Bob", "type": "person"}],
         [[CHAT]],
+        [{"type": "function", "name": "transfer", "inputs": [], "outputs": []}, {"type": "event", "name": "Moved", "inputs": []}],
+        [{"type": "function", "name": "transfer", "inputs": [], "parameters": {}}],
+        [{"name": "zeta", "type": "function", "line": 3}],
+        [{"name": "zeta", "type": "function", "description": "d", "line": 3}],
+        [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
     ],
 )
 def test_what_only_looks_a_bit_like_tools_is_left_alone(value: Any) -> None:
     assert not looks_like_tools(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ({"model": "m", "messages": [], "tools": [CHAT]}, "is a request with messages, which is a record"),
+        ({"contents": [], "tools": [GEMINI]}, "is a request with messages, which is a record"),
+        (
+            {"conversations": [], "tools": [CHAT]},
+            'has more than tools in it ("conversations"), so it is a record or a manifest',
+        ),
+        (
+            {"id": 1, "query": "q", "answers": [], "tools": [MCP]},
+            'has more than tools in it ("id", "query", "answers"), so it is a record or a manifest',
+        ),
+        ({"question": [], "functions": [MCP]}, 'has more than tools in it ("question"), so it is a record or a manifest'),
+        (
+            {"model": "m", "history": [], "tools": [CHAT]},
+            'has more than tools in it ("model", "history"), so it is a record or a manifest',
+        ),
+        (
+            {"name": "pkg", "version": "1.0.0", "tools": [MCP]},
+            'has more than tools in it ("name", "version"), so it is a record or a manifest',
+        ),
+        (
+            {"jsonrpc": "2.0", "id": 1, "result": {"tools": [MCP], "turn": 3}},
+            'has more than tools in it ("turn"), so it is a record or a manifest',
+        ),
+    ],
+)
+def test_records_and_manifests_are_left_alone(value: Any, what: str) -> None:
+    assert not looks_like_tools(value)
+    assert describe_record(value) == what
+
+
+@pytest.mark.parametrize("value", [[CHAT], {"tools": [CHAT]}, {"tools": [], "messages": []}, {"tools": "x", "a": 1}, MCP, None])
+def test_what_is_no_record(value: Any) -> None:
+    assert describe_record(value) is None
