@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from promptguard.formatting.result import Options, Outcome
     from promptguard.report.formatted import Mode
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, readable=False)  # what cannot be read is refused with the others done
 _HELP = {option.name: option.help for option in FORMAT_OPTIONS}
 
 

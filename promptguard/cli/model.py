@@ -22,16 +22,23 @@ def model() -> None:
     "source",
     required=True,
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     help="A GGUF file, a tokenizer.json, or a folder that holds a tokenizer.json.",
 )
 @click.option(
     "--tokenizer-config",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     help="The tokenizer_config.json that belongs to a tokenizer.json.",
 )
-@click.option("-o", "--output", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The GGUF file to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, readable=False),
+    help="The GGUF file to write.",
+)
 @click.option("--force", is_flag=True, help="Replace the output file if it exists.")
 def tiny(source: Path, tokenizer_config: Path | None, output: Path, force: bool) -> None:
     """Make the tiny-random twin of a model.

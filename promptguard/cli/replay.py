@@ -13,7 +13,7 @@ import click
 
 from promptguard.core.config import REPLAY_OPTIONS, Option, load_config
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, readable=False)  # our own reader says it in our own words
 # These choose what is measured; one of them on the command line replaces whichever the configuration file has.
 ENGINE_CHOICES = ("server", "engine", "model", "model_from")
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -46,21 +46,27 @@ def find_files(paths: Sequence[Path], excluded: Sequence[Rule] = ()) -> list[Tar
     A file that is named is always among them. Below a folder these are the regular files with one of ``SUFFIXES``, without what
     ``.gitignore`` files (of the folders above too, up to the one that holds ``.git``) and ``excluded`` say, hidden files and
     folders, and ``SKIPPED_FOLDERS``. A symbolic link is followed where it is named, never below a folder: what it leads to is
-    found where it lies, or belongs to another tree.
-
-    Raises:
-        InputError: one of ``paths`` does not exist.
+    found where it lies, or belongs to another tree. A path that does not exist is among the files, with an error.
     """
     found: dict[str, Target] = {}
     for path in sorted(Path(os.path.normpath(path)) for path in paths):
-        if not os.path.lexists(path):
-            raise InputError("there is no such file or folder", where=str(path), hint="check the path")
-        targets = _walk(path, excluded) if path.is_dir() else iter([Target(path, named=True)])
+        targets = _walk(path, excluded) if os.path.isdir(path) else iter([_named(path)])  # noqa: PTH112 (Path.is_dir raises)
         for target in targets:
             key = os.path.realpath(target.path)
             if key not in found or (target.named and not found[key].named):
                 found[key] = target
     return sorted(found.values(), key=lambda target: target.path.parts)
+
+
+def _named(path: Path) -> Target:
+    error = None
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        error = InputError("there is no such file or folder", where=str(path), hint="check the path")
+    except OSError as reason:
+        error = InputError(f"the file cannot be read ({reason.strerror or reason})", where=str(path))
+    return Target(path, named=True, error=error)
 
 
 def _walk(root: Path, excluded: Sequence[Rule]) -> Iterator[Target]:

@@ -72,6 +72,10 @@ def format_data(data: bytes, path: str, options: Options, *, named: bool = True)
         reason = reason_to_pass(text, path) if named else NO_TOOLS
         return Outcome(path, "no-tools", named, text, text, reason=reason)
     status: Status = "kept" if document.kept else "unchanged" if document.text == text else "reformatted"
+    if status == "reformatted" and len(document.text.encode()) > options.max_bytes:
+        raise InputError(
+            f"the file would become larger than {options.max_bytes:,} bytes", where=path, hint="split it; nothing is written"
+        )
     return Outcome(path, status, named, text, document.text, document.note, document.warnings, document.normalized)
 
 

@@ -130,8 +130,24 @@ def test_a_named_record(run: Run, name: str) -> None:
 
 def test_a_path_that_does_not_exist(run: Run) -> None:
     tree(a_json=SHUFFLED)
-    assert run("a.json", "b.json") == (2, "", "promptguard: error: b.json: there is no such file or folder; check the path\n")
-    assert contents(Path()) == {"a.json": SHUFFLED.encode()}
+    error = "promptguard: error: b.json: there is no such file or folder; check the path\n"
+    assert run("a.json", "b.json") == (2, "formatted a.json\n1 file reformatted, 1 refused\n", error)
+    assert contents(Path()) == {"a.json": CANONICAL.encode()}
+
+
+def test_a_named_file_that_cannot_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open
+
+    def refuse(path: object, *rest: int) -> int:
+        if str(path) == "a.json":
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *rest)  # type: ignore[call-overload, no-any-return]
+
+    tree(a_json=SHUFFLED, b_json=SHUFFLED)
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
+    error = "promptguard: error: a.json: the file cannot be read (Permission denied)\n"
+    assert run("a.json", "b.json") == (2, "formatted b.json\n1 file reformatted, 1 refused\n", error)
 
 
 def test_a_refused_file_does_not_keep_the_others(run: Run) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from formatting.trees import write
 
-from promptguard.core.errors import InputError
 from promptguard.formatting.discover import exclude_rule, find_files
 
 
@@ -114,8 +113,22 @@ def test_pipes_are_no_files() -> None:
 
 
 def test_a_path_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match=r"^no\.json: there is no such file or folder; check the path$"):
-        found("no.json")
+    tree("a.json", "b.json")
+    targets = find_files([Path("no.json"), Path("b.json"), Path("a.json/x")])
+    assert [(str(target.path), str(target.error)) for target in targets] == [
+        ("a.json/x", "a.json/x: there is no such file or folder; check the path"),
+        ("b.json", "None"),
+        ("no.json", "no.json: there is no such file or folder; check the path"),
+    ]
+
+
+def test_a_path_that_may_not_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: object) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "lstat", refuse)
+    (target,) = find_files([Path("x/a.json")])
+    assert (target.named, str(target.error)) == (True, "x/a.json: the file cannot be read (Permission denied)")
 
 
 def test_a_folder_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,8 +116,14 @@ def test_refused_values(old: str, new: str, place: str) -> None:
 
 
 def test_the_size_limit() -> None:
-    size = len(SHUFFLED)
-    expected = f"a.json: the file is larger than {size - 1:,} bytes"
+    size = len(CANONICAL)
+    assert error("a.json", CANONICAL, Options(max_bytes=size - 1)) == f"a.json: the file is larger than {size - 1} bytes"
+    assert run("a.json", options=Options(max_bytes=size)) == [("a.json", "unchanged", None)]
+
+
+def test_what_would_be_refused_the_next_time_is_not_written() -> None:
+    size = len(CANONICAL)
+    expected = f"a.json: the file would become larger than {size - 1} bytes; split it; nothing is written"
     assert error("a.json", SHUFFLED, Options(max_bytes=size - 1)) == expected
     assert run("a.json", options=Options(max_bytes=size)) == [("a.json", "reformatted", None)]
 
