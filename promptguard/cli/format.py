@@ -73,6 +73,8 @@ def format_command(
             outcomes.append(outcome.without_text())
             printer.show(outcome)
         printer.summary(outcomes)
+    if printer.failure is not None:
+        raise InputError(f"standard output cannot be written ({printer.failure})")
     return exit_code(outcomes, judge=mode in ("check", "diff"), exit_zero=exit_zero)
 
 

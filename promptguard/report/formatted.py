@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,15 +21,20 @@ class Printer:
 
     Args:
         mode: what the run does.
-        output, messages: standard output and standard error.
+        output, messages: standard output and standard error, ``None`` where it is closed.
         quiet: print nothing but errors, and the text that ``wire`` and standard input ask for.
+
+    Attributes:
+        failure: why standard output could not be written, ``None`` if it could or if its reader has seen enough.
     """
 
-    def __init__(self, mode: Mode, output: TextIO, messages: TextIO, *, quiet: bool) -> None:
+    def __init__(self, mode: Mode, output: TextIO | None, messages: TextIO | None, *, quiet: bool) -> None:
         self._mode = mode
         self._output = output
         self._messages = messages
         self._quiet = quiet
+        self._silent = False
+        self.failure: str | None = None
 
     def show(self, outcome: Outcome) -> None:
         """One file."""
@@ -35,7 +42,7 @@ class Printer:
             self.show_stream(outcome)
             return
         if self._mode == "diff" and outcome.status == "reformatted" and not self._quiet:
-            _write(self._output, diff(outcome))
+            self._print(diff(outcome))
         elif outcome.status == "reformatted":
             self._say("formatted" if self._mode == "write" else "would format", outcome.path)
         self._about(outcome)
@@ -44,10 +51,10 @@ class Printer:
         """A text that is asked for on standard output; one that is refused is not printed, one without tools as it is."""
         if self._mode in ("write", "wire") and outcome.status != "refused":
             if self._mode == "write" or outcome.status != "no-tools":
-                _write(self._output, outcome.after)
+                self._print(outcome.after)
         elif outcome.status == "reformatted" and not self._quiet:
             if self._mode == "diff":
-                _write(self._output, diff(outcome))
+                self._print(diff(outcome))
             else:
                 self._say("would format", outcome.path)
         self._about(outcome)
@@ -56,8 +63,11 @@ class Printer:
         """How many files there were of each kind."""
         if self._quiet or self._mode == "wire":
             return
-        stream = self._messages if self._mode == "diff" else self._output
-        stream.write(encodable(summary(outcomes, written=self._mode == "write") + "\n", stream.encoding or "utf-8"))
+        line = summary(outcomes, written=self._mode == "write")
+        if self._mode == "diff":
+            self._report(line)
+        else:
+            self._print_line(line)
 
     def _about(self, outcome: Outcome) -> None:
         if outcome.error is not None:
@@ -74,13 +84,34 @@ class Printer:
             self._message("unsafe fix", str(note))
 
     def _message(self, kind: str, text: str) -> None:
-        line = f"promptguard: {kind}: {visible(text)}\n"
-        self._messages.write(encodable(line, self._messages.encoding or "utf-8"))
+        self._report(f"promptguard: {kind}: {visible(text)}")
+
+    def _report(self, line: str) -> None:
+        if self._messages is not None:
+            with contextlib.suppress(OSError):  # there is nowhere left to say it
+                self._messages.write(encodable(line + "\n", self._messages.encoding or "utf-8"))
 
     def _say(self, what: str, path: str) -> None:
         if not self._quiet:
-            self._output.write(encodable(f"{what} {visible(path)}\n", self._output.encoding or "utf-8"))
-            self._output.flush()
+            self._print_line(f"{what} {visible(path)}")
+
+    def _print_line(self, line: str) -> None:
+        encoding = (self._output.encoding if self._output is not None else None) or "utf-8"
+        self._print(encodable(line + "\n", encoding), encoding)
+
+    def _print(self, text: str, encoding: str = "utf-8") -> None:
+        """Print text with its own line ends. Where that fails nothing more is printed; files go on being formatted."""
+        if self._output is None:
+            self.failure = "it is closed"
+        elif not self._silent:
+            try:
+                _write(self._output, text, encoding)
+            except OSError as error:
+                self._silent = True
+                if not isinstance(error, BrokenPipeError):
+                    self.failure = error.strerror or str(error)
+                with contextlib.suppress(OSError):  # else the interpreter complains when it exits
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), self._output.fileno())
 
 
 def summary(outcomes: Sequence[Outcome], *, written: bool) -> str:
@@ -117,11 +148,10 @@ def _ended(lines: Iterator[str]) -> Iterator[str]:
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
-def _write(stream: TextIO, text: str) -> None:
-    """Write text as it is, in UTF-8 and with its own line ends."""
+def _write(stream: TextIO, text: str, encoding: str) -> None:
     stream.flush()
     if hasattr(stream, "buffer"):
-        stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+        stream.buffer.write(text.encode(encoding, "surrogateescape"))
         stream.buffer.flush()
     else:
         stream.write(text)

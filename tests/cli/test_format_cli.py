@@ -286,6 +286,20 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("redirect", "reason"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")], ids=["full", "closed"]
+)
+@pytest.mark.parametrize("arguments", ["", "--diff", "--check", "--wire 0.json", "- <0.json"])
+def test_output_that_cannot_be_written(tmp_path: Path, redirect: str, reason: str, arguments: str) -> None:
+    write(tmp_path, {f"{number}.json": SHUFFLED for number in range(2)})
+    command = f'"{sys.executable}" -m promptguard format {arguments} {redirect}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    summary = "2 files would be reformatted\n" if arguments == "--diff" else ""
+    expected = f"{summary}promptguard: error: standard output cannot be written ({reason})\n"
+    assert (done.returncode, done.stderr.decode()) == (2, expected)
+    assert contents(tmp_path) == dict.fromkeys(("0.json", "1.json"), (SHUFFLED if arguments else CANONICAL).encode())
+
+
 def test_permissions_and_links_stay(run: Run) -> None:
     tree(real__a_json=SHUFFLED)
     Path("real/a.json").chmod(0o640)
