@@ -46,8 +46,8 @@ def format_command(
 ) -> int:
     """Rewrite tool schemas in canonical form: the same tools are the same bytes, whoever wrote them.
 
-    PATHS are files and folders (default: the current folder); - is standard input. Below a folder, .json, .jsonl, .yaml and .yml
-    files that hold tool schemas are rewritten, every other file is left alone.
+    PATHS are files and folders (default: the current folder); - is standard input. Below a folder, .json, .jsonl, .ndjson, .yaml
+    and .yml files that hold tool schemas are rewritten, every other file is left alone.
 
     Exit codes: 0 done or nothing to change, 1 something would change (--check, --diff), 2 a file was refused, 3 a file was named
     and none holds tool schemas.
@@ -58,7 +58,7 @@ def format_command(
     loaded = load_config(Path.cwd(), config)
     settings: dict[str, Any] = {name.replace("-", "_"): value for name, value in loaded.format.items()}
     settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
-    options = _options(settings, wire=wire)
+    options = _options(settings, wire=wire, written=not (wire or diff or check))
     _check_usage(paths, check=check, diff=diff, wire=wire, stdin_filename=stdin_filename)
     mode: Mode = "wire" if wire else "diff" if diff else "check" if check else "write"
     printer = Printer(mode, sys.stdout, sys.stderr, quiet=quiet)
@@ -78,11 +78,14 @@ def format_command(
     return exit_code(outcomes, judge=mode in ("check", "diff"), exit_zero=exit_zero)
 
 
-def _options(settings: dict[str, Any], *, wire: bool) -> Options:
+def _options(settings: dict[str, Any], *, wire: bool, written: bool) -> Options:
     from promptguard.formatting.result import Options
 
     return Options(
-        sort_properties=bool(settings.get("sort_properties")), unsafe_fixes=bool(settings.get("unsafe_fixes")), wire=wire
+        sort_properties=bool(settings.get("sort_properties")),
+        unsafe_fixes=bool(settings.get("unsafe_fixes")),
+        wire=wire,
+        written=written,
     )
 
 

@@ -207,7 +207,7 @@ class _Reader:
                 raise self.unknown(command, name, list(known))
             problem = _problem(known[name], value)
             if problem:
-                raise self.error(command, name, problem, hint=known[name].help)
+                raise self.error(command, name, problem, hint=_in_a_sentence(known[name].help))
             values[name] = self.value(known[name], value)
         return values
 
@@ -252,6 +252,12 @@ class _Reader:
             elif current == table and line.startswith((f"{name}=", f'"{name}"=', f"'{name}'=")):
                 return number
         return None
+
+
+def _in_a_sentence(text: str) -> str:
+    """A help text as part of a sentence: without its full stop, its first letter small unless it begins an abbreviation."""
+    first = text if text[1:2].isupper() else text[:1].lower() + text[1:]
+    return first.removesuffix(".")
 
 
 def _problem(option: Option, value: Any) -> str | None:

@@ -11,7 +11,7 @@ from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.formatting.ignore import Patterns
 
-SUFFIXES = (".json", ".jsonl", ".yaml", ".yml")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
 SKIPPED_FOLDERS = ("node_modules", "site-packages", "venv", "__pycache__")
 """Folders of other people's files; those whose name begins with a dot are skipped as well."""
 _MAX_IGNORE_FILE = 1 << 20

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 from promptguard.core.errors import InputError
-from promptguard.core.source import Source
+from promptguard.core.source import Place, Source, Span
+from promptguard.formatting.cache_marks import KEY, moved_marks
 from promptguard.formatting.result import NO_TOOLS, Document, Options
-from promptguard.formatting.yaml_document import format_yaml, yaml_values
+from promptguard.formatting.yaml_document import format_yaml, tool_values, yaml_values
+from promptguard.parse.json import index
 from promptguard.toolschema.dialects import describe_record
-from promptguard.toolschema.document import format_lines, format_text, holds_tools
+from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools
 
 Kind = Literal["json", "jsonl", "yaml"]
 
@@ -29,7 +34,7 @@ _SUSPICIOUS = {kind: [re.compile(pattern) for pattern in patterns] for kind, pat
 def kind_of(path: str) -> Kind:
     """The kind of a file by its name: JSON unless that says otherwise."""
     suffix = PurePath(path).suffix.lower()
-    return "jsonl" if suffix == ".jsonl" else "yaml" if suffix in (".yaml", ".yml") else "json"
+    return "jsonl" if suffix in (".jsonl", ".ndjson") else "yaml" if suffix in (".yaml", ".yml") else "json"
 
 
 def may_hold_tools(data: bytes) -> bool:
@@ -72,6 +77,19 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
         InputError: the text is refused; names file, line and column.
         BrokenPromiseError: the result would not say the same, or is not stable.
     """
+    document = _format(text, path, options, named=named)
+    if document is None or document.text == text:
+        return document
+    warnings = document.warnings
+    if options.written and warnings:
+        again = _format(document.text, path, options, named=named)
+        warnings = again.warnings if again is not None else warnings
+    if KEY in text:
+        warnings += tuple(_moved_marks(text, document.text, path, options))
+    return replace(document, warnings=warnings)
+
+
+def _format(text: str, path: str, options: Options, *, named: bool) -> Document | None:
     kind = kind_of(path)
     if kind == "yaml":
         return _yaml(text, path, options, named=named)
@@ -88,6 +106,33 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
         max_chars=options.max_bytes,
     )
     return Document(formatted.text, formatted.warnings, formatted.normalized)
+
+
+def _moved_marks(before: str, after: str, path: str, options: Options) -> Iterator[Note]:
+    kind = kind_of(path)
+    made: Kind = "json" if options.wire and kind == "yaml" else kind
+    for (old, old_place), (new, new_place) in zip(_values(before, path, kind), _values(after, path, made), strict=True):
+        for old_pointer, new_pointer, message in moved_marks(old, new):
+            yield Note(new_place(new_pointer) if options.written else old_place(old_pointer), message)
+
+
+def _values(text: str, path: str, kind: Kind) -> Iterator[tuple[Any, Callable[[str], Place]]]:
+    """The values of a text that hold tool schemas, each with what gives the place of a JSON pointer into it."""
+    source = Source(path, text.removeprefix("\ufeff"), "yaml" if kind == "yaml" else "json")
+    if kind == "yaml":
+        yield from tool_values(source)
+        return
+    start = 0
+    for part in source.text.split("\n") if kind == "jsonl" else [source.text]:
+        if holds_tools(part):
+            yield json.loads(part, parse_int=float), partial(_json_place, source, start, part)
+        start += len(part) + 1
+
+
+def _json_place(source: Source, start: int, part: str, pointer: str) -> Place:
+    found = index(part).value(pointer)
+    assert found is not None, pointer
+    return Place(source, Span(start + found.start, start + found.end))
 
 
 def _lines(text: str, path: str, options: Options) -> Document | None:

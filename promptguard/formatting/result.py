@@ -20,13 +20,15 @@ class Options:
         sort_properties: put ``properties`` into alphabetical order as well.
         unsafe_fixes: normalize descriptions too.
         wire: the compact form rather than the indented one.
-        max_bytes: a larger file is refused.
+        max_bytes: a larger file is refused, and one that would become larger.
+        written: the result replaces the text, so that warnings give the places in the result.
     """
 
     sort_properties: bool = False
     unsafe_fixes: bool = False
     wire: bool = False
     max_bytes: int = MAX_CHARS
+    written: bool = False
 
 
 @dataclass(frozen=True)

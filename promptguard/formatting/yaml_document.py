@@ -6,11 +6,12 @@ import json
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from promptguard.core.errors import InputError
-from promptguard.core.source import Source
+from promptguard.core.source import Place, Source
 from promptguard.formatting.result import Document, Options
 from promptguard.formatting.yaml_text import MAX_KEY, long_key, write_yaml
 from promptguard.parse.yaml import Node, Stream, check_json, python_value, read_yaml
@@ -59,10 +60,12 @@ def format_yaml(source: Source, options: Options) -> Document | None:
         warnings += more
         moved = moved or _reorder(root, value)
     if obstacle is not None:
-        if moved is None:
-            return Document(source.text, warnings)
-        start, what = moved
-        return Document(source.text, warnings, kept=True, note=Note(stream.place(start), f"not canonical, {what}; {obstacle}"))
+        unsafe = _first_to_normalize(stream, roots) if options.unsafe_fixes else None
+        if moved is not None:
+            what = f"not canonical, {moved[1]}; not rewritten{' and not normalized' if unsafe else ''} because {obstacle}"
+            return Document(source.text, warnings, kept=True, note=Note(stream.place(moved[0]), what))
+        note = Note(unsafe, f"not normalized because {obstacle}") if unsafe else None
+        return Document(source.text, warnings, kept=note is not None, note=note)
     text = write_yaml(roots[0])
     _promise(source.path, before, roots[0], text, sort_properties=options.sort_properties)
     return Document(text, warnings, normalized)
@@ -78,6 +81,36 @@ def yaml_values(source: Source) -> list[Any]:
     return [python_value(root) for root in read_yaml(source).documents]
 
 
+def tool_values(source: Source) -> Iterator[tuple[Any, Callable[[str], Place]]]:
+    """The values of the documents that hold tool schemas, each with what gives the place of a JSON pointer into it."""
+    stream = read_yaml(source)
+    for root in stream.documents:
+        if _holds_tools(root):
+            yield python_value(root), partial(_place, stream, root)
+
+
+def _place(stream: Stream, root: Node, pointer: str) -> Place:
+    return stream.place(_node(root, pointer).start)
+
+
+def _node(node: Node, pointer: str) -> Node:
+    """The node at a JSON pointer."""
+    for name in _names(pointer):
+        node = node.children[[key.text for key in node.keys].index(name) if node.kind == "mapping" else int(name)]
+    return node
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """The value at a JSON pointer."""
+    for name in _names(pointer):
+        value = value[name if isinstance(value, dict) else int(name)]
+    return value
+
+
+def _names(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
 def _holds_tools(root: Node) -> bool:
     try:
         return looks_like_tools(python_value(root))
@@ -88,7 +121,8 @@ def _holds_tools(root: Node) -> bool:
 def _unknown(stream: Stream, roots: list[Node]) -> Note | None:
     """What keeps the order of a text from being known."""
     if stream.tag is not None:
-        return Note(stream.place(stream.tag), "left as it is because it has tags")
+        what = "a directive" if stream.source.text.startswith("%", stream.tag) else "tags"
+        return Note(stream.place(stream.tag), f"left as it is because it has {what}")
     for root in roots:
         stack = [root]
         while stack:
@@ -110,7 +144,15 @@ def _obstacle(stream: Stream) -> str | None:
         (key.start if key is not None else None, f"a key of more than {MAX_KEY:,} characters"),
     ):
         if place is not None:
-            return f"not rewritten because it has {what} (line {stream.place(place).line})"
+            return f"it has {what} (line {stream.place(place).line})"
+    return None
+
+
+def _first_to_normalize(stream: Stream, roots: list[Node]) -> Place | None:
+    for root in roots:
+        _, changes = normalize_descriptions(python_value(root))
+        if changes:
+            return _place(stream, root, changes[0].pointer)
     return None
 
 
@@ -118,14 +160,8 @@ def _normalize(stream: Stream, root: Node) -> tuple[Note, ...]:
     value, changes = normalize_descriptions(python_value(root))
     notes = []
     for change in changes:
-        node, new = root, value
-        for part in change.pointer.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            if node.kind == "mapping":
-                node, new = node.children[[key.text for key in node.keys].index(name)], new[name]
-            else:
-                node, new = node.children[int(name)], new[int(name)]
-        node.text, node.plain = new, False
+        node = _node(root, change.pointer)
+        node.text, node.plain = _at(value, change.pointer), False
         notes.append(Note(stream.place(node.start), f"normalized {change.what} of {change.pointer}"))
     return tuple(notes)
 

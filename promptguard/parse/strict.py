@@ -91,7 +91,8 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
     try:
         value = (_EXACT if exact_numbers else _PYTHON).decode(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"not JSON: {error.msg.lower()}", where=_at(source, start + error.pos)) from None
+        problem = re.sub("( starting)? at$", "", error.msg.lower())
+        raise InputError(f"not JSON: {problem}", where=_at(source, start + error.pos)) from None
     except (_RefusedError, RecursionError, ValueError):
         _refuse(source, start, text, exact_numbers)
     if _deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):

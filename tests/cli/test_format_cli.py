@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import subprocess
@@ -264,12 +265,68 @@ def test_yaml_with_comments_is_kept(run: Run) -> None:
     assert contents(Path())["a.yaml"] == text.encode()
 
 
+def test_yaml_with_comments_is_not_normalized(run: Run) -> None:
+    text = '- type: function  # Tools\n  function:\n    name: a\n    description: "x \\r\\ny"\n'
+    tree(a_yaml=text, b_yaml="# Tools\n" + text.replace("    name: a\n", "") + "    name: a\n")
+    assert run("--check", "a.yaml") == (0, "1 file would be left unchanged\n", "")
+    code, out, err = run("--unsafe-fixes", "--check")
+    assert (code, out) == (1, "2 files not canonical and not rewritten\n")
+    assert err == (
+        "promptguard: note: a.yaml:4:18: not normalized because it has comments (line 1)\n"
+        'promptguard: note: b.yaml:4:5: not canonical, "name" belongs before "description"; '
+        "not rewritten and not normalized because it has comments (line 1)\n"
+    )
+    assert contents(Path())["a.yaml"] == text.encode()
+
+
+def test_a_yaml_directive_is_no_tag(run: Run) -> None:
+    tree(a_yaml="%YAML 1.1\n---\n" + SHUFFLED_YAML)
+    assert run("--check")[2] == "promptguard: note: a.yaml:1:1: left as it is because it has a directive\n"
+
+
 def test_warnings(run: Run) -> None:
     tool = CANONICAL.replace('"type": "string"', '"$ref": "#/$defs/gone"')
     tree(a_json=tool)
     code, out, err = run()
     assert (code, out) == (0, "1 file left unchanged\n")
     assert err.startswith("promptguard: warning: a.json:20:")
+
+
+def test_a_warning_on_a_write_gives_the_place_after_it(run: Run) -> None:
+    tool = SHUFFLED.replace('"type": "string"', '"$ref": "#/gone"')
+    text = 'promptguard: warning: {}: the $ref "#/gone" points nowhere\n'
+    tree(a_json=tool, b_jsonl=tool.replace("\n", " ") + "\n", c_yaml=tool)
+    before = [text.format(place) for place in ("a.json:1:79", "b.jsonl:1:79", "c.yaml:1:79")]
+    assert run("--check")[2] == "".join(before)
+    after = [text.format(place) for place in ("a.json:20:21", "b.jsonl:1:191", "c.yaml:14:17")]
+    assert run()[2] == "".join(after)
+    assert run()[2] == "".join(after)
+
+
+def test_a_cache_mark_that_is_moved_off_the_end(run: Run) -> None:
+    mark = '"cache_control": {"type": "ephemeral"}'
+    tools = f'[{{"name": "b", "input_schema": {{}}}}, {{"name": "a", "input_schema": {{"type": "object"}}, {mark}}}]'
+    text = (
+        'promptguard: warning: {}: cache_control was on the last tool and moves with "a": the tools behind it are no longer in '
+        "what it caches; put it on the last tool\n"
+    )
+    tree(a_json=tools, b_jsonl=f"{{}}\n{tools}\n", c_yaml=tools, d_json=f'{{"tools": {tools}}}')
+    before = [text.format(place) for place in ("a.json:1:104", "b.jsonl:2:104", "c.yaml:1:104", "d.json:1:114")]
+    assert run("--check")[2] == "".join(before)
+    assert run("--wire", "c.yaml")[2] == before[2]
+    after = [text.format(place) for place in ("a.json:7:22", "b.jsonl:2:63", "c.yaml:5:5", "d.json:8:24")]
+    assert run()[2] == "".join(after)
+    assert run()[2] == ""
+
+
+@pytest.mark.parametrize(("marked", "warned"), [("ab", True), ("ac", False), ("b", False), ("c", False), ("", False)])
+def test_a_cache_mark_matters_where_it_was_last_and_none_is_last_now(run: Run, marked: str, warned: bool) -> None:
+    tools = [
+        {"name": name, "cache_control": {} if name in marked else None, "input_schema": {"type": "object"}} for name in "bca"
+    ]
+    tree(a_json=json.dumps(tools))
+    code, _, err = run("--check")
+    assert (code, "cache_control" in err) == (1, warned)
 
 
 def test_names_are_printed_harmlessly(run: Run) -> None:

@@ -222,6 +222,18 @@ def test_wrong_values(folder: Path, line: str, problem: str) -> None:
     assert found.startswith(f"promptguard.toml:2: {name}: {problem}; ")
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("ctx-size = 1", "; context of the started engine, in tokens"),
+        ("model = 1", "; GGUF file to run the engine on"),
+        ("context = 1", "; JSON or YAML with values for the variables of the templates"),
+    ],
+)
+def test_the_hint_on_a_wrong_value_is_the_end_of_the_sentence(folder: Path, line: str, hint: str) -> None:
+    assert message(folder, f"[replay]\n{line}\n").endswith(hint)
+
+
 def test_the_schema_accepts_what_the_reader_accepts() -> None:
     Draft202012Validator(config_schema()).validate(tomllib.loads(EVERYTHING))
 

@@ -88,6 +88,11 @@ def test_a_gitignore_that_cannot_be_read_says_nothing() -> None:
     assert found(".") == ["a.json"]
 
 
+def test_the_files_that_are_found() -> None:
+    tree("a.json", "b.jsonl", "c.ndjson", "d.yaml", "e.YML", "f.txt", "g.json5")
+    assert found(".") == ["a.json", "b.jsonl", "c.ndjson", "d.yaml", "e.YML"]
+
+
 def test_exclude() -> None:
     tree("a.json", "x/b.json", "x/y/c.json")
     assert found(".", exclude=("x/y",)) == ["a.json", "x/b.json"]

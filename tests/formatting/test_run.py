@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import stat
 import threading
 from pathlib import Path
 
 import pytest
-from formatting.trees import BROKEN, CANONICAL, SHUFFLED, SHUFFLED_YAML, contents, write
+from formatting.trees import BROKEN, CANONICAL, CANONICAL_YAML, SHUFFLED, SHUFFLED_YAML, contents, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -179,11 +178,12 @@ def test_other_files_are_left_alone(name: str) -> None:
     assert format_data(text.encode(), name, Options(), named=False).status == "no-tools"
 
 
-def test_lines() -> None:
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
+def test_lines(name: str) -> None:
     line = SHUFFLED.replace("\n", " ")
-    write(Path(), {"a.jsonl": f'{line}\r\n{{"a":  1}}\n'})
-    assert run() == [("a.jsonl", "reformatted", None)]
-    text = contents(Path())["a.jsonl"].decode()
+    write(Path(), {name: f'{line}\r\n{{"a":  1}}\n'})
+    assert run() == [(name, "reformatted", None)]
+    text = contents(Path())[name].decode()
     assert json.loads(text.split("\n")[0]) == json.loads(CANONICAL)
     assert text.endswith('}]\n{"a":  1}\n')
 
@@ -321,44 +321,78 @@ def test_exit_codes() -> None:
     assert exit_code([outcome("no-tools", named=True), outcome("unchanged")], judge=False) == 0
 
 
-def mutate(text: str, seed: int) -> bytes:
-    """Some characters removed, doubled, swapped or replaced."""
-    random_ = random.Random(seed)
-    data = bytearray(text.encode())
-    for _ in range(random_.randint(1, 4)):
-        at = random_.randrange(len(data))
-        piece = bytes(
-            random_.choice(
-                (b"", b'"', b"\\", b"{", b"]", b",", b"\xff", b"\x00", b"NaN", b"\\ud800", b"1e999", b": ", b"#", b"&a ", b"\t")
-            )
-        )
-        data[at : at + random_.randint(0, 2)] = piece
-    return bytes(data)
+TOOLS = json.loads(SHUFFLED)
+HELD = json.dumps({"tools": [{"name": "b", "input_schema": {"type": "object"}, "cache_control": {}}], "nextCursor": None})
+DIALECTS = json.dumps([{"name": "é", "inputSchema": {"$ref": "#/$defs/x", "$defs": {"x": {"enum": [1.0, "a"]}}}}, *TOOLS])
+SEEDS = {
+    "a.json": [SHUFFLED, CANONICAL, HELD, DIALECTS],
+    "a.jsonl": [SHUFFLED.replace("\n", " ") + "\n" + HELD + "\r\n{}\n", DIALECTS],
+    "a.yaml": [SHUFFLED_YAML, CANONICAL_YAML, "# Tools\n" + SHUFFLED_YAML, DIALECTS],
+}
+PIECES = [
+    b"",
+    b'"',
+    b"\\",
+    b"{",
+    b"]",
+    b",",
+    b": ",
+    b"#",
+    b"&a ",
+    b"!t ",
+    b"\t",
+    b"\r",
+    b"\n",
+    b"\x00",
+    b"NaN",
+    b"1e999",
+    b"\\ud800",
+]
+INVALID = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"]
+"""Bytes that are no UTF-8: never used, cut off, a surrogate, beyond Unicode, longer than need be."""
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["a.json", "a.jsonl", "a.yaml"]), st.integers(0, 2**32), st.booleans())
-def test_mutated_files(name: str, seed: int, named: bool) -> None:
-    text = {"a.json": CANONICAL, "a.jsonl": SHUFFLED.replace("\n", " "), "a.yaml": SHUFFLED_YAML}[name]
-    check(name, mutate(text, seed), named)
+@st.composite
+def mutated(draw: st.DrawFn, pieces: list[bytes]) -> tuple[str, bytes]:
+    """A tools file, and its content with some bits flipped and some pieces put in or put over something."""
+    name = draw(st.sampled_from(sorted(SEEDS)))
+    data = bytearray(draw(st.sampled_from(SEEDS[name])).encode())
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data) - 1))
+        if draw(st.booleans()):
+            data[at] ^= 1 << draw(st.integers(0, 7))
+        else:
+            data[at : at + draw(st.integers(0, 2))] = draw(st.sampled_from(pieces))
+    return name, bytes(data)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["a.json", "a.jsonl", "a.yaml"]), st.binary(max_size=100), st.booleans())
-def test_random_bytes(name: str, data: bytes, named: bool) -> None:
-    check(name, data, named)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mutated(PIECES), st.booleans(), st.booleans())
+def test_mutated_files(file: tuple[str, bytes], named: bool, written: bool) -> None:
+    check(*file, named, Options(written=written, unsafe_fixes=written))
 
 
-def check(name: str, data: bytes, named: bool) -> None:
-    """No crash; a file that is not reformatted is as it was; one that is stays as it is the second time."""
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(SEEDS)), st.data(), st.sampled_from(INVALID))
+def test_files_that_are_not_utf_8(name: str, data: st.DataObject, invalid: bytes) -> None:
+    text = data.draw(st.sampled_from(SEEDS[name]))
+    at = data.draw(st.integers(0, len(text)))
+    content = text[:at].encode() + invalid + text[at:].encode()
+    assert check(name, content, named=True) == "refused"
+
+
+def check(name: str, data: bytes, named: bool, options: Options | None = None) -> str:
+    """No crash; a file that is not reformatted is as it was; one that is stays as it is the second time. Gives the status."""
     for path in Path().iterdir():
         path.unlink()
     write(Path(), {name: data})
-    ((_, status, message),) = run(name if named else ".")
+    ((_, status, message),) = run(name if named else ".", options=options)
     assert "internal error" not in (message or "")
+    assert (message is not None) == (status == "refused")
     after = contents(Path())
     assert list(after) == [name]
     if status == "reformatted":
-        assert run(name if named else ".") == [(name, "unchanged", None)]
+        assert run(name if named else ".", options=options) == [(name, "unchanged", None)]
     else:
-        assert after[name] == data
+        assert after == {name: data}
+    return status
