@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from promptguard import ToolSchemaError, canonical_json, canonical_tools, tools_fingerprint
+from promptguard.toolschema.document import format_text
+from promptguard.toolschema.plain import refusal
 
 
 def schema(**keywords: Any) -> str:
@@ -174,6 +176,14 @@ def circular() -> list[Any]:
     return [{"name": "f", "parameters": parameters}]
 
 
+def unfolding(key: str) -> list[Any]:
+    """40 small dicts that stand twice in one another: 2**40 values when they are written out."""
+    value: dict[str, Any] = {"type": "object"}
+    for _ in range(40):
+        value = {key: [value, value]}
+    return [{"name": "f", "parameters": value}]
+
+
 def deep(levels: int) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for _ in range(levels - 1):
@@ -219,6 +229,18 @@ def test_what_json_cannot_carry_is_refused_with_its_place(function: Any, tools: 
         function(tools)
     assert str(error.value) == message
     assert error.value.where == f"tools#{error.value.pointer}"
+
+
+@pytest.mark.parametrize("key", ["anyOf", "default", "x-a"])
+def test_values_that_unfold_without_end_are_refused(key: str) -> None:
+    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 1,000,000 values$"):
+        canonical_json(unfolding(key))
+    assert str(refusal(unfolding(key), 1000)) == "tools#: unfolds into more than 1,000 values"
+
+
+def test_a_text_may_hold_as_many_values_as_fit_into_it() -> None:
+    numbers = ",".join(["1"] * 1_000_001)
+    assert format_text(f'[{{"name":"f","x":[{numbers}]}}]', path="t", form="wire").changed is False
 
 
 def test_a_hundred_levels_are_fine() -> None:
