@@ -91,8 +91,12 @@ def _list_json(tools: list[Any]) -> bytes:
             tries = max(tries - 1, 0)
             value = whole.tools([tool])
             parts.append((*whole.tool_key(value[0]), whole.wire(value[0])))
+    if not parts:
+        return b"[]"
     texts = [text for _, _, text in sorted(parts, key=itemgetter(0, 1))]
-    return b"[%b]" % b",".join(texts)
+    texts[0] = b"[" + texts[0]
+    texts[-1] += b"]"
+    return b",".join(texts)  # the only copy of the whole
 
 
 def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:

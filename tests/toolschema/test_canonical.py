@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import json
+import tracemalloc
 from collections import OrderedDict
 from types import MappingProxyType
 from typing import Any
@@ -255,3 +256,18 @@ def test_nothing_of_the_result_is_shared_with_the_input() -> None:
     for key in ("properties", "default", "items"):
         made["parameters"][key]["a"] = 1
     assert tool == {"name": "f", "x": [{}], "parameters": {"enum": [], "properties": {}, "default": {"a": []}, "items": {}}}
+
+
+def peak(count: int) -> int:
+    tools = [{"name": f"f{number}", "parameters": {"items": {"title": str(number)}}, "x": [number]} for number in range(count)]
+    tracemalloc.start()
+    canonical_json(tools)
+    canonical_tools(tools)
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size
+
+
+def test_memory_grows_with_the_number_of_tools_and_no_faster() -> None:
+    peak(1)  # whatever is set up once
+    assert peak(1000) < 6 * peak(250)

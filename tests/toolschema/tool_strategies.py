@@ -99,18 +99,18 @@ HELD = LISTS.map(lambda tools: {"tools": tools, "nextCursor": "x"}) | LISTS.map(
 )
 TOOLS: st.SearchStrategy[Any] = LISTS | HELD | GEMINI
 
+_FUNCTIONS = st.dictionaries(st.sampled_from([*TOOL.roles]), TEXTS | VALUES, max_size=4)
 ODD_TOOLS = st.lists(
     st.dictionaries(st.sampled_from([*TOOL.roles, "x-a"]), VALUES | SCHEMAS, max_size=5)
     | st.builds(
         lambda inner, key, value: {"function": inner, key: value},
-        st.deferred(lambda: ODD_FUNCTIONS),
+        _FUNCTIONS,
         st.sampled_from([*TOOL.roles]),
         VALUES,
     ),
     max_size=4,
 )
 """Tools of the keys that tools have, with any values under them; many have no name."""
-ODD_FUNCTIONS = st.dictionaries(st.sampled_from([*TOOL.roles]), TEXTS | VALUES, max_size=4)
 
 WORDS = st.text("abz", max_size=3)
 FLAT = WORDS | st.integers(-9, 9) | st.booleans() | st.none() | st.floats(0.001, 1000)
