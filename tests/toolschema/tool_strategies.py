@@ -99,19 +99,6 @@ HELD = LISTS.map(lambda tools: {"tools": tools, "nextCursor": "x"}) | LISTS.map(
 )
 TOOLS: st.SearchStrategy[Any] = LISTS | HELD | GEMINI
 
-_FUNCTIONS = st.dictionaries(st.sampled_from([*TOOL.roles]), TEXTS | VALUES, max_size=4)
-ODD_TOOLS = st.lists(
-    st.dictionaries(st.sampled_from([*TOOL.roles, "x-a"]), VALUES | SCHEMAS, max_size=5)
-    | st.builds(
-        lambda inner, key, value: {"function": inner, key: value},
-        _FUNCTIONS,
-        st.sampled_from([*TOOL.roles]),
-        VALUES,
-    ),
-    max_size=4,
-)
-"""Tools of the keys that tools have, with any values under them; many have no name."""
-
 WORDS = st.text("abz", max_size=3)
 FLAT = WORDS | st.integers(-9, 9) | st.booleans() | st.none() | st.floats(0.001, 1000)
 FLAT_OBJECTS = st.dictionaries(WORDS, FLAT, max_size=3)
@@ -153,6 +140,26 @@ REGULAR_TOOLS = st.fixed_dictionaries(
     },
 ).flatmap(lambda tool: st.sampled_from([tool, {"function": tool, "type": "function"}]))
 """Tools for which the short cut must be taken."""
+
+
+_FUNCTIONS = st.dictionaries(st.sampled_from([*TOOL.roles]), TEXTS | VALUES, max_size=4)
+ODD_TOOLS = st.lists(
+    st.dictionaries(st.sampled_from([*TOOL.roles, "x-a"]), VALUES | SCHEMAS, max_size=5)
+    | st.builds(
+        lambda inner, key, value: {"function": inner, key: value},
+        _FUNCTIONS,
+        st.sampled_from([*TOOL.roles]),
+        VALUES,
+    )
+    | st.builds(
+        lambda tool, key, value: {**tool, key: value},
+        REGULAR_TOOLS,
+        st.sampled_from([*TOOL.roles]),
+        VALUES | st.just({"b": 1, "a": 2}),
+    ),
+    max_size=4,
+)
+"""Tools of the keys that tools have, with any values under them; many have no name."""
 
 
 def shuffled(value: Any, order: random.Random, *, properties: bool = False) -> Any:
