@@ -1,7 +1,8 @@
 """How fast the canonical form of 2,000 tools is made, in multiples of rfc8785 on the same input, and how much memory it takes.
 
 Run it as ``python benchmarks/canonical_json.py`` with the ``test`` extra installed. The tools are those of the four-tool task,
-each under 500 names, once as they stand in the file and once with all keys and tools shuffled.
+each under 500 names: as they stand in the file, with all keys and tools shuffled, with an unknown key in every tool or in every
+tenth (irregular tools, for which there is no short cut), and as tools of MCP and Anthropic.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from promptguard.toolschema.document import format_text
 
 TOOLS = Path(__file__).parent.parent / "fixtures" / "tasks" / "four_tool" / "tools.json"
 COUNT = 2000
-ROUNDS = 15
+ROUNDS = 7
 SIZES = (250, 500, 1000, 2000)
 
 
@@ -34,6 +35,22 @@ def tools(count: int, *, shuffle: bool = False) -> list[dict[str, Any]]:
         tool["function"]["name"] += f"_{number}"
         made.append(tool)
     return json.loads(json.dumps(shuffled(made, random.Random(0)) if shuffle else made))
+
+
+def irregular(made: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
+    return [{**tool, "x-order": {"b": 1, "a": 2}} if number % step == 0 else tool for number, tool in enumerate(made)]
+
+
+def mcp(tool: dict[str, Any]) -> dict[str, Any]:
+    function = tool["function"]
+    named = {"name": function["name"], "description": function["description"]}
+    return {**named, "annotations": {"title": "T", "readOnlyHint": True}, "inputSchema": function["parameters"]}
+
+
+def anthropic(tool: dict[str, Any]) -> dict[str, Any]:
+    function = tool["function"]
+    named = {"name": function["name"], "description": function["description"]}
+    return {**named, "cache_control": {"type": "ephemeral", "ttl": "1h"}, "input_schema": function["parameters"]}
 
 
 def shuffled(value: Any, order: random.Random) -> Any:
@@ -65,8 +82,15 @@ def peak(work: Callable[[], object]) -> int:
 
 
 def main() -> None:
-    for label, shuffle in (("as in the file", False), ("shuffled", True)):
-        given = tools(COUNT, shuffle=shuffle)
+    base, mixed = tools(COUNT), tools(COUNT, shuffle=True)
+    for label, given in (
+        ("as in the file", base),
+        ("shuffled", mixed),
+        ("irregular", irregular(mixed, 1)),
+        ("every tenth irregular", irregular(mixed, 10)),
+        ("MCP", [mcp(tool) for tool in mixed]),
+        ("Anthropic", [anthropic(tool) for tool in mixed]),
+    ):
         text = json.dumps(given, indent=2)
         seconds = fastest(
             {

@@ -21,15 +21,17 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for, so that ``import promptguard`` costs nothing."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # a type checker that saw it would take every name for a public one
 
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for, so that ``import promptguard`` costs nothing."""
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -44,16 +44,15 @@ class Number:
 
     @property
     def canonical(self) -> str:
-        """As Python writes the float where that has exactly the value, and an exponent only where one was written; else as it is.
+        """As Python writes the float where that has exactly the value, else as it is.
 
-        ``1.50`` is ``1.5`` and ``1E16`` is ``1e+16``, but ``1e3`` stays (Python writes ``1000.0``), and so does a number with
-        more digits than a float holds.
+        ``1.50`` is ``1.5``, ``1e3`` is ``1000.0`` and ``1E16`` is ``1e+16``. A number with more digits than a float holds
+        stays.
         """
         if self.integer:
             return self.lexeme
         written = repr(float(self.lexeme))
-        same_notation = ("e" in written) == ("e" in self.lexeme.lower())
-        return written if same_notation and Number(written).exact == self.exact else self.lexeme
+        return written if Number(written).exact == self.exact else self.lexeme
 
     @property
     def exact(self) -> str:
@@ -128,7 +127,7 @@ def _exact_float(lexeme: str) -> Number:
 
 
 def _exact_int(lexeme: str) -> int | Number:
-    return int(lexeme) if len(lexeme) <= 18 and lexeme != "-0" else Number(lexeme)
+    return int(lexeme) if len(lexeme) <= 18 else Number(lexeme)
 
 
 _PYTHON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)

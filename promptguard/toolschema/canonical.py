@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, overload
 
-from promptguard.toolschema.dialects import is_tool, tool_name
 from promptguard.toolschema.errors import ToolSchemaError
-from promptguard.toolschema.order import Canonicalizer, RefusedError
+from promptguard.toolschema.order import MAX_VALUES, Canonicalizer, RefusedError, TooManyError
 from promptguard.toolschema.plain import refusal
 from promptguard.toolschema.regular import regular_json
 
@@ -16,6 +16,15 @@ FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
 
 
+_TRIES = 8  # of the short cut, beyond those that it paid for
+
+
+@overload
+def canonical_tools(tools: Sequence[Any], *, sort_properties: bool = False) -> list[dict[str, Any]]: ...
+@overload
+def canonical_tools(tools: Mapping[str, Any], *, sort_properties: bool = False) -> dict[str, Any]: ...
+@overload
+def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any: ...
 def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
     """The tools in canonical order: what prints the result in its own order (``json.dumps``, ``tojson``) prints the same text.
 
@@ -33,7 +42,8 @@ def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
 
     Raises:
         ToolSchemaError: there is no tool in it, or something in it cannot be written as JSON: NaN, infinity, a key that is no
-            text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels.
+            text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels, more than
+            1,000,000 values. Errors that the methods of objects raise are told as this one.
     """
     return _canonical(tools, sort_properties)[0]
 
@@ -48,8 +58,10 @@ def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
     if type(tools) is list and not sort_properties:
         try:
             return _list_json(tools)
-        except ToolSchemaError:
-            pass  # raised again, with its place in the whole list
+        except TooManyError as error:
+            raise ToolSchemaError(str(error), pointer="") from None
+        except Exception:  # what is wrong in it, the whole way says with its place in the whole list
+            return _canonical(tools, sort_properties)[1]
     return _canonical(tools, sort_properties)[1]
 
 
@@ -66,16 +78,25 @@ def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:
 
 
 def _list_json(tools: list[Any]) -> bytes:
-    """The wire form of a list of tools: each regular tool by the short cut, the others in full."""
-    parts: list[tuple[str, bytes]] = []
+    """The wire form of a list of tools: each regular tool by the short cut, the others on the whole way."""
+    whole = Canonicalizer()
+    tries = _TRIES
+    parts: list[tuple[str, bytes, bytes]] = []
     for tool in tools:
-        text = regular_json(tool) if type(tool) is dict and is_tool(tool) else None
-        if text is None:
-            value, whole = _canonical([tool], sort_properties=False)
-            parts.append((tool_name(value[0]), whole[1:-1]))
+        made = regular_json(tool) if tries and type(tool) is dict else None
+        if made is not None:
+            tries += 1
+            parts.append(made)
         else:
-            parts.append((tool_name(tool), text))
-    return b"[" + b",".join([text for _, text in sorted(parts, key=itemgetter(0))]) + b"]"
+            tries = max(tries - 1, 0)
+            value = whole.tools([tool])
+            parts.append((*whole.tool_key(value[0]), whole.wire(value[0])))
+    if not parts:
+        return b"[]"
+    texts = [text for _, _, text in sorted(parts, key=itemgetter(0, 1))]
+    texts[0] = b"[" + texts[0]
+    texts[-1] += b"]"
+    return b",".join(texts)  # the only copy of the whole
 
 
 def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:
@@ -83,5 +104,8 @@ def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:
     try:
         value = canonicalizer.tools(tools)
         return value, canonicalizer.wire(value)
-    except (RefusedError, RecursionError) as error:
-        raise refusal(tools) or ToolSchemaError(str(error) or "cannot be written as JSON", pointer="") from None
+    except TooManyError as error:
+        raise ToolSchemaError(str(error), pointer="") from None
+    except Exception as error:  # the methods of strangers' objects may raise anything
+        what = str(error) if isinstance(error, RefusedError) else ""
+        raise refusal(tools, MAX_VALUES) or ToolSchemaError(what or "cannot be written as JSON", pointer="") from None

@@ -56,8 +56,8 @@ def is_tool(value: Mapping[Any, Any]) -> bool:
     return any(_is_list(value.get(key)) for key in _DECLARATIONS)
 
 
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """What a tool in canonical order is sorted by: its name or that of its first function, its title, its type, its first key."""
+def tool_name(tool: Mapping[str, Any]) -> str | None:
+    """The name of a tool, or that of its first function; ``None`` where it has none."""
     for key in ("name", *_WRAPPERS):
         found = tool.get(key)
         name = found.get("name") if type(found) is dict else found
@@ -66,7 +66,7 @@ def tool_name(tool: Mapping[str, Any]) -> str:
     declared: list[Any] = next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), [])
     if declared and isinstance(declared[0], Mapping):
         return tool_name(declared[0])
-    return next((tool[key] for key in ("title", "type") if isinstance(tool.get(key), str)), next(iter(tool), ""))
+    return None
 
 
 def detect(value: object) -> Dialect | None:

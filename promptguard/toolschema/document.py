@@ -102,7 +102,7 @@ def format_text(
         BrokenPromiseError: a promise does not hold.
     """
     source = _source(text, path, max_chars)
-    printer = _Printer(form, sort_properties)
+    printer = _Printer(form, sort_properties, max_chars)
     made, warnings, normalized = _format(source, Span(0, len(source.text)), printer, unsafe_fixes)
     return Formatted(made, made != text, tuple(warnings), tuple(normalized))
 
@@ -120,7 +120,7 @@ def format_lines(
     Args, Raises: as ``format_text``; a line that is not JSON is left as it is.
     """
     source = _source(text, path, max_chars)
-    printer = _Printer("wire", sort_properties)
+    printer = _Printer("wire", sort_properties, max_chars)
     parts: list[str] = []
     warnings: list[Note] = []
     normalized: list[Note] = []
@@ -139,12 +139,13 @@ def format_lines(
 class _Printer:
     """Prints what ``parse`` has read."""
 
-    def __init__(self, form: Form, sort_properties: bool) -> None:
+    def __init__(self, form: Form, sort_properties: bool, max_values: int) -> None:
         self._sort_properties = sort_properties
+        self._max_values = max_values
         self._option = (orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE) if form == "file" else 0
 
     def text(self, value: Any) -> str:
-        ordered = Canonicalizer(sort_properties=self._sort_properties).tools(value)
+        ordered = Canonicalizer(sort_properties=self._sort_properties, max_values=self._max_values).tools(value)
         return orjson.dumps(ordered, default=print_number, option=self._option).decode()
 
 

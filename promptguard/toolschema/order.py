@@ -15,6 +15,9 @@ from promptguard.toolschema.dialects import element_role, root_role, tool_name
 from promptguard.toolschema.plain import plain
 from promptguard.toolschema.vocabulary import HOLDER, OTHER, SCHEMA, TOOL, Role, Vocabulary
 
+MAX_VALUES = 1_000_000
+"""Values in all. Objects may stand in each other so often that a few of them unfold into more than memory holds."""
+
 _SCALARS = frozenset({str, int, bool, type(None), Number})
 _TEXTS = frozenset({str})
 _Walk = Callable[[Any, int], Any]
@@ -25,6 +28,10 @@ class RefusedError(Exception):
 
     ``plain.refusal`` finds the place.
     """
+
+
+class TooManyError(RefusedError):
+    """More values than are allowed."""
 
 
 class _Plan:
@@ -45,6 +52,20 @@ class _Plan:
         self.walks: dict[tuple[type, ...], list[tuple[str, _Walk]]] = {}
 
 
+class _Budget:
+    """How many values may still come."""
+
+    __slots__ = ("left", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = self.left = size
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise TooManyError(f"unfolds into more than {self.size:,} values")
+
+
 class _Objects:
     """Orders the objects of one vocabulary.
 
@@ -52,10 +73,17 @@ class _Objects:
     is left to do for one object is mostly done in C.
     """
 
-    def __init__(self, vocabulary: Vocabulary, walks: dict[Role, _Walk], otherwise: Callable[[Any, int, _Walk], Any]) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        walks: dict[Role, _Walk],
+        otherwise: Callable[[Any, int, _Walk], Any],
+        budget: _Budget,
+    ) -> None:
         self._vocabulary = vocabulary
         self._roles = walks
         self._otherwise = otherwise
+        self._budget = budget
         self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     def walk(self, value: Any, depth: int) -> Any:
@@ -65,6 +93,7 @@ class _Objects:
             raise RefusedError
         if not value:
             return {}
+        self._budget.take(len(value))
         names = tuple(value)
         plan = self._plans.get(names)
         if plan is None:
@@ -89,10 +118,16 @@ class _Objects:
 
 
 class Canonicalizer:
-    """Brings values into canonical order; make one for each call."""
+    """Brings values into canonical order; make one for each call.
 
-    def __init__(self, *, sort_properties: bool = False) -> None:
+    Args:
+        sort_properties: put ``properties`` into alphabetical order as well.
+        max_values: how many values it takes in all.
+    """
+
+    def __init__(self, *, sort_properties: bool = False, max_values: int = MAX_VALUES) -> None:
         self._sort_properties = sort_properties
+        self._budget = _Budget(max_values)
         self._odd_float = False
         walks: dict[Role, _Walk] = {
             Role.PROPERTIES: self._properties,
@@ -102,7 +137,7 @@ class Canonicalizer:
             Role.LITERAL: self._literal,
         }
         for role, vocabulary in ((Role.SCHEMA, SCHEMA), (Role.TOOL, TOOL), (Role.HOLDER, HOLDER), (Role.OTHER, OTHER)):
-            walks[role] = _Objects(vocabulary, walks, self._list_or_scalar).walk
+            walks[role] = _Objects(vocabulary, walks, self._list_or_scalar, self._budget).walk
         self._walks = walks
         self._schema = walks[Role.SCHEMA]
         self._other = walks[Role.OTHER]
@@ -113,6 +148,7 @@ class Canonicalizer:
         Raises:
             RefusedError: it is none of these, or something in it is no JSON.
         """
+        self._odd_float = False
         value = self._plain(value)
         if type(value) is list:
             elements = [self._plain(element) for element in value]
@@ -141,10 +177,18 @@ class Canonicalizer:
         except ValueError:
             raise RefusedError from None
 
+    def tool_key(self, tool: dict[str, Any]) -> tuple[str, bytes]:
+        """What a tool in canonical order is sorted by."""
+        name = tool_name(tool)
+        if name is not None:
+            return name, b""
+        shown = next((tool[key] for key in ("title", "type") if type(tool.get(key)) is str), next(iter(tool), ""))
+        return shown, self.wire(tool)
+
     def _tools(self, value: Any, depth: int) -> Any:
         made = self._list_or_scalar(value, depth, self._element)
         if type(made) is list and all(type(tool) is dict for tool in made):
-            made.sort(key=tool_name)  # stable: tools of the same name stay as they are
+            made.sort(key=self.tool_key)  # stable: tools of the same name stay as they are
         return made
 
     def _element(self, value: Any, depth: int) -> Any:
@@ -163,6 +207,7 @@ class Canonicalizer:
             return self._list_or_scalar(value, depth, self._schema)
         if depth > MAX_NESTING:
             raise RefusedError
+        self._budget.take(len(value))
         depth += 1
         value = _with_text_keys(value)
         members = sorted(value.items(), key=itemgetter(0)) if in_order else value.items()
@@ -174,6 +219,7 @@ class Canonicalizer:
             return self._list_or_scalar(value, depth, self._literal)
         if depth > MAX_NESTING:
             raise RefusedError
+        self._budget.take(len(value))
         return {key: self._literal(item, depth + 1) for key, item in _with_text_keys(value).items()}
 
     def _list_or_scalar(self, value: Any, depth: int, walk: _Walk) -> Any:
@@ -182,6 +228,7 @@ class Canonicalizer:
         if kind is list:
             if depth > MAX_NESTING:
                 raise RefusedError
+            self._budget.take(len(value))
             if _SCALARS.issuperset(map(type, value)):
                 return value.copy()
             return [walk(item, depth + 1) for item in value]

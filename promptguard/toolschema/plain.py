@@ -55,18 +55,22 @@ def _fields(value: Any) -> dict[str, Any]:
     return dict(found)
 
 
-def refusal(tools: object) -> ToolSchemaError | None:
+def refusal(tools: object, max_values: int) -> ToolSchemaError | None:
     """The first thing in a value that JSON cannot carry, with its pointer; ``None`` where there is none.
 
     It is slow and exact. The canonicalizer asks it only when it has met something that it cannot write.
     """
     stack: list[tuple[object, str, tuple[int, ...]]] = [(tools, "", ())]
+    seen = 0
     while stack:
         given, pointer, above = stack.pop()
+        seen += 1
+        if seen > max_values:
+            return ToolSchemaError(f"unfolds into more than {max_values:,} values", pointer="")
         try:
-            value = plain(given)
+            value = _with_plain_keys(plain(given))
         except Exception as error:
-            return ToolSchemaError(str(error) or type(error).__name__, pointer=pointer, hint="give plain dicts and lists")
+            return ToolSchemaError(_said(error), pointer=pointer, hint="give plain dicts and lists")
         what = _scalar_refusal(value)
         if what is not None:
             return ToolSchemaError(what, pointer=pointer)
@@ -80,12 +84,30 @@ def refusal(tools: object) -> ToolSchemaError | None:
         members = list(value.items() if isinstance(value, dict) else enumerate(value))
         for key, _ in members:
             if isinstance(value, dict) and not isinstance(key, str):
-                shown = repr(key)[:_SHOWN]
+                try:
+                    shown = repr(key)[:_SHOWN]
+                except Exception:
+                    shown = f"of type {type(key).__qualname__}"
                 return ToolSchemaError(f"the key {shown} is not a text", pointer=pointer, hint="JSON has texts for keys")
             if isinstance(key, str) and _has_surrogate(key):
                 return ToolSchemaError("a lone surrogate in a key", pointer=pointer)
         stack.extend((item, f"{pointer}/{escape(str(key))}", above) for key, item in reversed(members))
     return None
+
+
+def _with_plain_keys(value: Any) -> Any:
+    """A value whose keys, where they are texts of a type of their own, are plain texts: the methods of such a type may raise."""
+    if type(value) is not dict or all(type(key) is str for key in value):
+        return value
+    return {str.__str__(key) if isinstance(key, str) else key: item for key, item in value.items()}
+
+
+def _said(error: Exception) -> str:
+    """The message of an error; its type where it has none, or where asking for it raises."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
 
 
 def escape(key: str) -> str:

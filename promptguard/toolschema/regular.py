@@ -1,15 +1,14 @@
 """The wire form of regular tools at the speed of C.
 
 Nearly every tool is regular: it has common keys, and values of the types that these keys have as a rule. msgspec reads such a
-tool into structures whose fields stand in canonical order, and prints them. What it does not take (rare or unknown keys, numbers
-with a fraction, objects where there are none as a rule) is left to ``order``, which takes everything; a test holds the two to the
-same bytes.
+tool into structures whose fields stand in canonical order, and prints them. What it does not take (rare or unknown keys, objects
+where there are none as a rule, no name) is left to ``order``, which takes everything; tests hold the two to the same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import orjson
@@ -22,34 +21,49 @@ from promptguard.toolschema.vocabulary import SCHEMA, TOOL, Role, Vocabulary
 # msgspec looks for a key in one field after the other, so that every further field costs time.
 _SCHEMA_KEYS = """
     $schema $ref type title description format const enum default minLength maxLength pattern minimum exclusiveMinimum maximum
-    items minItems maxItems uniqueItems properties additionalProperties required anyOf definitions $defs
+    multipleOf items minItems maxItems uniqueItems properties additionalProperties required allOf anyOf oneOf examples
+    definitions $defs
 """
 _TOOL_KEYS = (
-    "type function name title description parameters input_schema inputSchema outputSchema strict annotations cache_control"
+    "type function name title description parameters input_schema inputSchema outputSchema strict input_examples annotations "
+    "cache_control"
 )
 
-_Scalar = str | int | bool | None
+_Float = Annotated[float, msgspec.Meta(ge=1e-4, lt=1e16)]  # in this range, msgspec writes what Python writes
+_Scalar = str | int | _Float | bool | None
+_Object = dict[str, _Scalar] | _Scalar
 _List = list[_Scalar] | _Scalar
 _Value = dict[str, _Scalar] | _List
+_Examples = list[dict[str, _Scalar] | _Scalar] | _Scalar
 _encode = msgspec.json.Encoder().encode
+_schemas = [0]  # converted for the tool at hand; a race of threads only sends a tool on the whole way, which gives the same bytes
 
 
-def regular_json(tool: dict[str, Any]) -> bytes | None:
-    """The canonical form of a tool as compact JSON, ``None`` where the tool is not regular (or no JSON at all)."""
+def regular_json(tool: dict[str, Any]) -> tuple[str, bytes, bytes] | None:
+    """What a tool is sorted by, as ``Canonicalizer.tool_key``, and its canonical form as compact JSON.
+
+    ``None`` where the tool is not regular, has no name, or is no JSON at all.
+    """
+    _schemas[0] = 0
     try:
+        made = msgspec.convert(tool, _Tool)
         text = orjson.dumps(tool)  # refuses the sets that msgspec takes for lists
         if text.count(b"{") + text.count(b"[") > MAX_NESTING:  # with fewer of them, it is not nested too deep
             return None
-        return _encode(msgspec.convert(tool, _Tool))
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+        name = made.name if type(made.name) is str or made.function is UNSET else made.function.name
+        return (name, b"", _encode(made)) if type(name) is str else None
+    except Exception:  # what the methods of strangers' objects raise is told on the whole way
         return None
 
 
-def _structure(name: str, keys: str, vocabulary: Vocabulary, types: dict[Role, str], order: Callable[[Any], None]) -> Any:
-    """A structure with a field for each of the keys; ``order`` puts into order what is inside the fields."""
+def _structure(name: str, keys: str, vocabulary: Vocabulary, types: dict[Role | str, str], order: Callable[[Any], None]) -> Any:
+    """A structure with a field for each of the keys; ``order`` puts into order what is inside the fields.
+
+    ``types`` has the type of each role, and of the keys that are exceptions.
+    """
     chosen = keys.split()
     fields = [
-        (_field(key), f"{types[role]} | msgspec.UnsetType", msgspec.field(default=UNSET, name=key))
+        (_field(key), f"{types.get(key) or types[role]} | msgspec.UnsetType", msgspec.field(default=UNSET, name=key))
         for key, role in vocabulary.roles.items()
         if key in chosen
     ]
@@ -63,7 +77,10 @@ def _field(key: str) -> str:
 
 
 def _order_schema(schema: Any) -> None:
-    if schema.required is not UNSET:
+    _schemas[0] += 1
+    if _schemas[0] > MAX_NESTING:  # a few objects may stand in each other so often that they unfold into more than memory holds
+        raise ValueError
+    if type(schema.required) is list and len(schema.required) > 1:
         order_required(schema.required, schema.properties)
     if schema.definitions is not UNSET:
         schema.definitions = dict(sorted(schema.definitions.items()))
@@ -88,6 +105,7 @@ _Schema = _structure(
         Role.MAP: "dict[str, _Schema | _Scalar]",
         Role.REQUIRED: "list[str]",
         Role.LITERAL: "_Value",
+        "examples": "_Examples",
         Role.OTHER: "_List",
     },
     _order_schema,
@@ -96,6 +114,13 @@ _Tool = _structure(
     "_Tool",
     _TOOL_KEYS,
     TOOL,
-    {Role.TOOL: "_Tool", Role.SCHEMA: "_Schema | _Scalar", Role.OTHER: "_Value"},
+    {
+        Role.TOOL: "_Tool",
+        Role.SCHEMA: "_Schema | _Scalar",
+        Role.LITERAL: "_Examples",
+        Role.OTHER: "_Scalar",
+        "annotations": "_Object",
+        "cache_control": "_Object",
+    },
     _order_tool,
 )

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import json
+import tracemalloc
 from collections import OrderedDict
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from promptguard import ToolSchemaError, canonical_json, canonical_tools, tools_fingerprint
+from promptguard.toolschema.document import format_text
+from promptguard.toolschema.plain import refusal
 
 
 def schema(**keywords: Any) -> str:
@@ -174,6 +177,14 @@ def circular() -> list[Any]:
     return [{"name": "f", "parameters": parameters}]
 
 
+def unfolding(key: str) -> list[Any]:
+    """40 small dicts that stand twice in one another: 2**40 values when they are written out."""
+    value: dict[str, Any] = {"type": "object"}
+    for _ in range(40):
+        value = {key: [value, value]}
+    return [{"name": "f", "parameters": value}]
+
+
 def deep(levels: int) -> dict[str, Any]:
     value: dict[str, Any] = {}
     for _ in range(levels - 1):
@@ -221,6 +232,18 @@ def test_what_json_cannot_carry_is_refused_with_its_place(function: Any, tools: 
     assert error.value.where == f"tools#{error.value.pointer}"
 
 
+@pytest.mark.parametrize("key", ["anyOf", "default", "x-a"])
+def test_values_that_unfold_without_end_are_refused(key: str) -> None:
+    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 1,000,000 values$"):
+        canonical_json(unfolding(key))
+    assert str(refusal(unfolding(key), 1000)) == "tools#: unfolds into more than 1,000 values"
+
+
+def test_a_text_may_hold_as_many_values_as_fit_into_it() -> None:
+    numbers = ",".join(["1"] * 1_000_001)
+    assert format_text(f'[{{"name":"f","x":[{numbers}]}}]', path="t", form="wire").changed is False
+
+
 def test_a_hundred_levels_are_fine() -> None:
     assert canonical_tools(deep(100)) == deep(100)
 
@@ -233,3 +256,18 @@ def test_nothing_of_the_result_is_shared_with_the_input() -> None:
     for key in ("properties", "default", "items"):
         made["parameters"][key]["a"] = 1
     assert tool == {"name": "f", "x": [{}], "parameters": {"enum": [], "properties": {}, "default": {"a": []}, "items": {}}}
+
+
+def peak(count: int) -> int:
+    tools = [{"name": f"f{number}", "parameters": {"items": {"title": str(number)}}, "x": [number]} for number in range(count)]
+    tracemalloc.start()
+    canonical_json(tools)
+    canonical_tools(tools)
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size
+
+
+def test_memory_grows_with_the_number_of_tools_and_no_faster() -> None:
+    peak(1)  # whatever is set up once
+    assert peak(1000) < 6 * peak(250)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from promptguard import canonical_json
 from promptguard.core.errors import InputError
 from promptguard.toolschema import document
 from promptguard.toolschema.document import Formatted, format_lines, format_text, holds_tools
@@ -39,10 +40,16 @@ def test_the_wire_form_is_one_line_without_an_end() -> None:
 
 
 def test_numbers_keep_their_value_and_ordinary_ones_get_one_spelling() -> None:
-    numbers = "[1.0, 1.50, 1e3, 1E16, -0, 0.1000000000000000055511151231257827, 123456789012345678901234567890]"
+    numbers = "[1.0, 1.50, 1e3, 1E16, -0, -0.0, 25e-1, 0.1000000000000000055511151231257827, 123456789012345678901234567890]"
     text = f'{{"name": "f", "input_schema": {{"enum": {numbers}}}}}'
-    expected = "[1.0,1.5,1e3,1e+16,-0,0.1000000000000000055511151231257827,123456789012345678901234567890]"
+    expected = "[1.0,1.5,1000.0,1e+16,0,-0.0,2.5,0.1000000000000000055511151231257827,123456789012345678901234567890]"
     assert format_text(text, path="t", form="wire").text == f'{{"name":"f","input_schema":{{"enum":{expected}}}}}'
+
+
+@pytest.mark.parametrize("number", ["1e5", "1E-3", "-0", "0e9", "-0.0e1", "1.10", "2.5E+20", "5e-324", "18446744073709551616"])
+def test_a_number_that_a_float_holds_is_written_as_for_python_values(number: str) -> None:
+    text = f'[{{"name": "f", "parameters": {{"default": {number}}}}}]'
+    assert format_text(text, path="t", form="wire").text.encode() == canonical_json(json.loads(text))
 
 
 def test_properties_are_sorted_on_request() -> None:

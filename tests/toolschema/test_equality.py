@@ -29,7 +29,6 @@ def test_the_same(before: object, after: object) -> None:
         ({"x": Number("1.0")}, {"x": Number("1")}),
         ({"x": Number("0.1")}, {"x": Number("0.10000000000000000001")}),
         ({"x": Number("1e5")}, {"x": Number("1e6")}),
-        ({"x": Number("-0")}, {"x": 0}),
         ({"x": 1.5}, {"x": Number("1.5")}),
         ({"x": None}, {}),
         ({"enum": ["a", "b"]}, {"enum": ["b", "a"]}),

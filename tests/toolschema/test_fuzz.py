@@ -3,14 +3,16 @@
 import json
 import random
 import re
+from collections import UserDict
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tool_strategies import EXAMPLES, TOOLS
 
-from promptguard import ToolSchemaError, canonical_json, canonical_tools
+from promptguard import ToolSchemaError, canonical_json, canonical_tools, tools_fingerprint
 from promptguard.core.errors import InputError
 from promptguard.toolschema.document import Formatted, format_lines, format_text, holds_tools
 
@@ -87,6 +89,55 @@ def test_mutated_tools(tools: Any, mutations: list[tuple[float, int, str]]) -> N
     check(text)
 
 
+class Liar:
+    """Raises for whatever is asked of it, its class included."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class Unprintable:
+    def to_dict(self) -> dict[str, Any]:
+        raise UnprintableError
+
+
+class Model:
+    def model_dump(self, **options: Any) -> Any:
+        return closed()
+
+
+class Open(UserDict[str, Any]):
+    """A mapping that is no dict."""
+
+
+class Closed(Open):
+    """A mapping that gives its keys and nothing else."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise ConnectionError(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raise ConnectionError(key)
+
+
+def closed() -> Closed:
+    return Closed({"name": "f"})
+
+
+class Key(str):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    __str__ = __lt__ = __repr__  # type: ignore[assignment]
+
+
 ANYTHING = st.recursive(
     st.none()
     | st.booleans()
@@ -95,18 +146,42 @@ ANYTHING = st.recursive(
     | st.text()
     | st.binary(max_size=3)
     | st.just(object)
-    | st.complex_numbers(),
+    | st.complex_numbers()
+    | st.sampled_from([Unprintable, closed, Model]).map(lambda make: make()),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(["name", "parameters", "properties", "required", "tools", "result", "function"]), inner, max_size=4
         )
-        | st.dictionaries(st.integers() | st.text(max_size=2), inner, max_size=2)
+        | st.dictionaries(st.integers() | st.text(max_size=2) | st.builds(Key), inner, max_size=2)
+        | inner.map(lambda value: Open({"name": value}))
         | st.tuples(inner, inner)
         | st.frozensets(st.integers(), max_size=2)
     ),
     max_leaves=8,
 )
+
+
+@pytest.mark.parametrize("bad", [Liar, Unprintable, closed, Model, lambda: {Liar(): 1}])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda bad: bad,
+        lambda bad: [bad],
+        lambda bad: [{"name": "f", "parameters": {}}, bad],
+        lambda bad: {"result": bad},
+        lambda bad: {"tools": bad},
+        lambda bad: {"tools": [bad]},
+        lambda bad: [{"function": bad}],
+        lambda bad: [{"name": bad}],
+        lambda bad: [{"functionDeclarations": [bad]}],
+        lambda bad: [{"name": "f", "parameters": {"enum": [bad]}}],
+    ],
+)
+@pytest.mark.parametrize("function", [canonical_json, canonical_tools, tools_fingerprint])
+def test_objects_whose_methods_raise(function: Any, around: Any, bad: Any) -> None:
+    with pytest.raises(ToolSchemaError):
+        function(around(bad()))
 
 
 @EXAMPLES

@@ -8,6 +8,7 @@ import sys
 SCRIPT = """
 import json, sys
 from promptguard import canonical_json, tools_fingerprint
+from promptguard.toolschema.regular import regular_json
 names = {"search", "mail", "weather", "notes", "calendar"}  # a set: another order under every hash seed
 keys = {("type", "object"), ("title", "T"), ("x-b", 1), ("description", "D"), ("x-a", 2)}
 tools = [
@@ -15,6 +16,14 @@ tools = [
      "properties": {"b": dict(keys), "a": {}}}}
     for name in names
 ]
+text = [("name", "zz"), ("description", "d"), ("title", "t")]
+kinds = {("type", "ephemeral"), ("ttl", "1h"), ("a", 1), ("b", 2), ("c", 3)}
+regular = {
+    **dict(set(text)), "cache_control": dict(kinds), "annotations": dict(kinds),
+    "input_schema": {"$defs": dict.fromkeys({"d", "b", "a", "c"}, {}), "required": list({"z", "y", "x"})},
+}
+assert regular_json(regular) is not None
+tools += [regular]
 print(json.dumps([json.dumps(tools), canonical_json(tools).decode(), tools_fingerprint(tools)]))
 """
 
@@ -28,4 +37,4 @@ def test_hash_seeds_do_not_matter() -> None:
     assert len({raw for raw, _, _ in results}) > 1
     assert len({text for _, text, _ in results}) == 1
     # Another fingerprint here means another canonical form: FORM_VERSION has to go up.
-    assert {fingerprint for _, _, fingerprint in results} == {"1-f9d9f4dfd24b54bc"}
+    assert {fingerprint for _, _, fingerprint in results} == {"1-8095df4f7a9599ca"}

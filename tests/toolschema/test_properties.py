@@ -5,11 +5,12 @@ import random
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_strategies import DIALECTS, EXAMPLES, LISTS, OBJECTS, TEXTS, TOOLS, shuffled
+from tool_strategies import DIALECTS, EXAMPLES, LISTS, OBJECTS, ODD_TOOLS, REGULAR_TOOLS, TEXTS, TOOLS, shuffled
 
 from promptguard import canonical_json, canonical_tools, tools_fingerprint
+from promptguard.toolschema.dialects import tool_name
 from promptguard.toolschema.document import format_lines, format_text
 from promptguard.toolschema.equality import same_value
 from promptguard.toolschema.regular import regular_json
@@ -58,12 +59,42 @@ def test_the_bytes_are_those_of_json_dumps(tools: Any) -> None:
     assert canonical_json(tools) == wire(canonical_tools(tools))
 
 
+def same_bytes(tools: list[Any]) -> None:
+    """The short cut, the whole way and json.dumps give the same."""
+    expected = wire(canonical_tools(tools))
+    assert canonical_json(tools) == expected
+    assert canonical_json({"tools": tools}) == b'{"tools":%b}' % expected  # the whole way
+    for tool in tools:
+        short = regular_json(tool)
+        assert short is None or short[2] == wire(canonical_tools([tool]))[1:-1]
+
+
 @EXAMPLES
 @given(st.sampled_from(sorted(DIALECTS)), TEXTS, OBJECTS)
-def test_the_short_cut_gives_the_bytes_of_the_whole_way(dialect: str, text: str, schema: Any) -> None:
-    tool = DIALECTS[dialect]("f", text, schema)
-    short = regular_json(tool)
-    assert short is None or short == wire(canonical_tools(tool))
+def test_tools_of_every_dialect_have_the_same_bytes_on_both_ways(dialect: str, text: str, schema: Any) -> None:
+    same_bytes([DIALECTS[dialect]("f", text, schema)])
+
+
+@settings(EXAMPLES, max_examples=200)
+@given(ODD_TOOLS, ORDERS)
+def test_odd_tools_do_too_in_any_order(tools: list[Any], order: random.Random) -> None:
+    same_bytes(tools)
+    nameless = [tool for tool in tools if tool_name(tool) is None]
+    other = [dict(order.sample(list(tool.items()), len(tool))) for tool in order.sample(nameless, len(nameless))]
+    assert canonical_json(other) == canonical_json(nameless)
+
+
+@settings(EXAMPLES, max_examples=200)
+@given(st.lists(REGULAR_TOOLS, max_size=3))
+def test_regular_tools_take_the_short_cut(tools: list[Any]) -> None:
+    assert None not in map(regular_json, tools)
+    same_bytes(tools)
+
+
+@EXAMPLES
+@given(st.lists(REGULAR_TOOLS | ODD_TOOLS.filter(bool).map(lambda tools: tools[0]), max_size=4))
+def test_regular_and_odd_tools_have_the_same_bytes_together(tools: list[Any]) -> None:
+    same_bytes(tools)
 
 
 @EXAMPLES

@@ -1,12 +1,15 @@
 """Which tools take the short cut; that it gives the same bytes is in test_properties."""
 
 import json
+from itertools import permutations
 from typing import Any
 
 import pytest
 from tool_strategies import DIALECTS
 
 from promptguard import canonical_json, canonical_tools
+from promptguard.toolschema import canonical
+from promptguard.toolschema.order import Canonicalizer
 from promptguard.toolschema.regular import regular_json
 
 SCHEMA = {
@@ -16,6 +19,7 @@ SCHEMA = {
     "properties": {
         "b": {"default": {"z": 1, "y": 2}, "anyOf": [{"type": "null"}, {"$ref": "#/$defs/d"}]},
         "a": {"items": {"type": "string"}, "type": "array", "default": []},
+        "c": {"oneOf": [{"maximum": 1e-4, "multipleOf": 0.1}], "examples": [{"b": 1.0, "a": 2}, 9999999999999998.0], "allOf": []},
     },
     "additionalProperties": False,
 }
@@ -24,15 +28,20 @@ SCHEMA = {
 @pytest.mark.parametrize("dialect", ["chat", "responses"])
 def test_regular_tools_take_it(dialect: str) -> None:
     tool = DIALECTS[dialect]("f", "Finds.", SCHEMA)
-    assert regular_json(tool) == json.dumps(canonical_tools(tool), separators=(",", ":")).encode()
+    assert regular_json(tool) == ("f", b"", json.dumps(canonical_tools(tool), separators=(",", ":")).encode())
     annotated = {"name": "f", "inputSchema": SCHEMA, "annotations": {"title": "F", "readOnlyHint": True}}
-    assert regular_json(annotated) == json.dumps(canonical_tools(annotated), separators=(",", ":")).encode()
+    assert regular_json(annotated) == ("f", b"", json.dumps(canonical_tools(annotated), separators=(",", ":")).encode())
 
 
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"minimum": 0.5},
+        {"minimum": 1e-5},
+        {"default": 1e16},
+        {"default": -0.5},
+        {"default": float("nan")},
+        {"default": float("inf")},
+        {"minimum": 2**64},
         {"x-a": 1},
         {"enum": {"a"}},
         {"default": [[1]]},
@@ -54,3 +63,34 @@ def test_more_objects_and_lists_than_levels_allowed_are_counted_on_the_whole_way
 def test_regular_and_other_tools_are_sorted_together() -> None:
     tools = [{"name": "c", "parameters": {}}, {"name": "a", "parameters": {}}, {"name": "b", "x": 0.5}, {"type": "bash"}]
     assert [tool.get("name") for tool in json.loads(canonical_json(tools))] == ["a", "b", None, "c"]
+
+
+@pytest.mark.parametrize("key", ["description", "strict", "title", "type", "name"])
+def test_an_object_where_none_belongs_goes_the_whole_way(key: str) -> None:
+    tool = {"name": "f", key: {"b": 1, "a": 2}}
+    assert regular_json(tool) is None
+    tools = [tool, {"name": "g"}]
+    assert canonical_json(tools) == json.dumps(canonical_tools(tools), separators=(",", ":")).encode()
+
+
+def test_tools_without_a_name_have_one_order() -> None:
+    tools = [{"strict": True, "function": {"description": "x"}}, {"name": "g"}, {"type": "b", "x": 2}, {"type": "b", "x": 1}]
+    expected = b'[{"type":"b","x":1},{"type":"b","x":2},{"function":{"description":"x"},"strict":true},{"name":"g"}]'
+    for order in permutations(tools):
+        assert canonical_json([dict(reversed(tool.items())) for tool in order]) == expected
+        assert json.dumps(canonical_tools(order), separators=(",", ":")).encode() == expected
+
+
+def test_the_short_cut_is_given_up_where_it_never_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+    monkeypatch.setattr(canonical, "regular_json", tried.append)
+    tools = [{"name": f"{number:03}", "x": {}} for number in range(100)]
+    assert json.loads(canonical_json(tools)) == tools
+    assert len(tried) == 8
+
+
+def test_one_canonicalizer_serves_all_other_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(canonical, "Canonicalizer", lambda: made.append(Canonicalizer()) or made[0])
+    canonical_json([{"name": "a", "x": 1e-5}, {"name": "b", "x": 0.5}, {"name": "c"}])
+    assert len(made) == 1

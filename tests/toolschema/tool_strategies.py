@@ -7,6 +7,8 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from promptguard.toolschema.vocabulary import TOOL
+
 EXAMPLES = settings(max_examples=60, deadline=None)
 
 # Properties may be called like keywords, like members of prototypes, or anything else.
@@ -96,6 +98,68 @@ HELD = LISTS.map(lambda tools: {"tools": tools, "nextCursor": "x"}) | LISTS.map(
     lambda tools: {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools, "_meta": {}}}
 )
 TOOLS: st.SearchStrategy[Any] = LISTS | HELD | GEMINI
+
+WORDS = st.text("abz", max_size=3)
+FLAT = WORDS | st.integers(-9, 9) | st.booleans() | st.none() | st.floats(0.001, 1000)
+FLAT_OBJECTS = st.dictionaries(WORDS, FLAT, max_size=3)
+
+
+def _regular_schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "type": WORDS | st.lists(WORDS, max_size=2),
+            "title": WORDS,
+            "minimum": FLAT,
+            "default": FLAT | FLAT_OBJECTS | st.lists(FLAT, max_size=2),
+            "enum": st.lists(FLAT, max_size=3),
+            "examples": st.lists(FLAT | FLAT_OBJECTS, max_size=2),
+            "properties": st.dictionaries(WORDS, inner, max_size=3),
+            "required": st.lists(WORDS, max_size=3),
+            "items": inner,
+            "anyOf": st.lists(inner, max_size=2),
+            "additionalProperties": inner | st.booleans(),
+            "$defs": st.dictionaries(WORDS, inner, max_size=3),
+            "definitions": st.dictionaries(WORDS, inner, max_size=3),
+        },
+    )
+
+
+_REGULAR_SCHEMAS: st.SearchStrategy[Any] = st.recursive(_regular_schemas(st.just({})), _regular_schemas, max_leaves=4)
+REGULAR_TOOLS = st.fixed_dictionaries(
+    {"name": WORDS},
+    optional={
+        "description": WORDS,
+        "title": WORDS,
+        "strict": st.booleans(),
+        "parameters": _REGULAR_SCHEMAS,
+        "inputSchema": _REGULAR_SCHEMAS,
+        "input_examples": st.lists(FLAT_OBJECTS, max_size=2),
+        "annotations": FLAT_OBJECTS,
+        "cache_control": FLAT_OBJECTS,
+    },
+).flatmap(lambda tool: st.sampled_from([tool, {"function": tool, "type": "function"}]))
+"""Tools for which the short cut must be taken."""
+
+
+_FUNCTIONS = st.dictionaries(st.sampled_from([*TOOL.roles]), TEXTS | VALUES, max_size=4)
+ODD_TOOLS = st.lists(
+    st.dictionaries(st.sampled_from([*TOOL.roles, "x-a"]), VALUES | SCHEMAS, max_size=5)
+    | st.builds(
+        lambda inner, key, value: {"function": inner, key: value},
+        _FUNCTIONS,
+        st.sampled_from([*TOOL.roles]),
+        VALUES,
+    )
+    | st.builds(
+        lambda tool, key, value: {**tool, key: value},
+        REGULAR_TOOLS,
+        st.sampled_from([*TOOL.roles]),
+        VALUES | st.just({"b": 1, "a": 2}),
+    ),
+    max_size=4,
+)
+"""Tools of the keys that tools have, with any values under them; many have no name."""
 
 
 def shuffled(value: Any, order: random.Random, *, properties: bool = False) -> Any:
