@@ -48,11 +48,16 @@ def test_openai_chat() -> None:
 
 
 def test_openai_responses() -> None:
+    tool = FunctionTool(type="function", name="find", parameters=Find.model_json_schema(), strict=True)
+    holds([tool], [tool.to_dict()], "openai-responses")
+    assert list(canonical_tools(tool)) == ["type", "name", "parameters", "strict"]
+
+
+def test_what_is_none_in_a_model_is_left_out() -> None:
     tool = FunctionTool(type="function", name="find", parameters=Find.model_json_schema(), strict=None)
-    sent = tool.to_dict()
-    del sent["strict"]  # what is None is left out
-    holds([tool], [sent], "openai-responses")
-    assert list(canonical_tools(tool)) == ["type", "name", "parameters"]
+    assert tool.to_dict()["strict"] is None
+    assert "strict" not in canonical_tools(tool)
+    assert canonical_tools(tool.to_dict())["strict"] is None  # a plain value is never changed
 
 
 def test_anthropic() -> None:
@@ -80,6 +85,19 @@ def test_gemini() -> None:
     declared = f'"description":"Finds.","parameters":{{"type":"OBJECT","properties":{{{query}}},"required":["query","limit"]}}'
     ask, find = f'{{"name":"ask",{declared}}}', f'{{"name":"find",{declared}}}'
     assert canonical_json(tools).decode() == f'[{{"functionDeclarations":[{ask},{find}]}},{{"googleSearch":{{}}}}]'
+
+
+def test_gemini_makes_a_declaration_of_a_function() -> None:
+    def find(query: str, limit: int = 5) -> str:
+        """Finds documents."""
+        return f"{query} {limit}"
+
+    declaration = gemini.FunctionDeclaration.from_callable_with_api_option(callable=find, api_option="GEMINI_API")
+    tools = [gemini.Tool(function_declarations=[declaration])]
+    holds(tools, [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools], "gemini")
+    (made,) = canonical_tools(tools)
+    (function,) = made["functionDeclarations"]
+    assert (function["name"], list(function["parameters"]["properties"])) == ("find", ["query", "limit"])
 
 
 def test_gemini_in_the_spelling_of_python() -> None:
