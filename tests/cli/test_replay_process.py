@@ -70,6 +70,8 @@ def test_ctrl_c_while_a_server_lets_us_wait(folder: Path) -> None:
         process = interruptible([*command, f"http://127.0.0.1:{silent.getsockname()[1]}"], stderr=subprocess.PIPE)
         connection, _ = silent.accept()
         with connection:
+            connection.recv(65536)
+            time.sleep(0.2)  # until it waits for the answer
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (130, b"\npromptguard: interrupted\n")
