@@ -21,6 +21,10 @@ from promptguard.toolschema.marks import seems_tools
 
 Kind = Literal["json", "jsonl", "yaml"]
 
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
+"""How the names of files end that may hold tool schemas, in lower case."""
+
+
 
 def kind_of(path: str) -> Kind:
     """The kind of a file by its name: JSON unless that says otherwise."""
