@@ -149,7 +149,8 @@ def regions(
     """The parts of a prompt.
 
     Args:
-        start, end: of the prompt in its document.
+        start: where the prompt begins in its document.
+        end: where it ends.
         base: the block at the start.
         switches: where the structure of the text says that another block begins.
         marks: what comments say; from the first one on ``switches`` have no say.

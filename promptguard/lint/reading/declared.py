@@ -28,7 +28,7 @@ def find_declaration(path: str, settings: Settings) -> PromptDeclaration | None:
     parts = place.split("/")
     if parts[0] == "..":
         return None
-    return next((entry for entry in reversed(settings.prompts) if _pattern(entry.path).check(parts, folder=False)), None)
+    return next((entry for entry in reversed(settings.prompts) if _pattern(entry.path).covers(parts)), None)
 
 
 def context_values(declaration: PromptDeclaration, settings: Settings) -> Mapping[str, object]:

@@ -13,7 +13,7 @@ _HEAD = 8192
 _OPENING = (
     r"(?:#[^\r\n]{0,200}[\r\n]+\s{0,20}|<[a-z_]{1,40}>\s{0,20})?"
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
-    r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|now reading|expected|required)\b)"
+    r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
 _OPENING_TEXT = re.compile(r"\s{0,100}" + _OPENING)
 _OPENING_BYTES = re.compile((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("latin-1"))
@@ -21,12 +21,13 @@ _OPENING_BYTES = re.compile((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("l
 _LEADING_TAGS = re.compile(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
 _FOREIGN_START = re.compile(
     r"""
-      <!doctype\b | <\?(?:xml|php)\b | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
+      <!doctype\b | <\?(?:xml|php)\b
+    | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
     | <a\s{1,20}href= | \#! | \\documentclass
     | \[[\w .:"-]{1,80}\][ \t]{0,20}\r?\n(?:[ \t]{0,20}[;\#][^\n]{0,200}\n){0,20}[\w.-]{1,60}[ \t]{0,20}=
     | apiVersion: | (?:server|upstream\ \w{1,60}|http|events|location\ [^{\n]{1,60})\s{0,20}\{\s | \#include\b
     | FROM\ [\w./:-]{1,100}(?:\ AS\ \w{1,60})?\r?\n
-    | (?:SELECT\s[^;]{1,2000}?\sFROM|INSERT\ INTO|CREATE\ (?:OR\ REPLACE|TABLE|VIEW|INDEX)|ALTER\ TABLE|DROP\ TABLE|DELETE\ FROM)\s
+    | (?:SELECT\s[^;]{1,2000}?\sFROM|INSERT\ INTO|CREATE\ (?:OR\ REPLACE|TABLE|VIEW|INDEX)|(?:ALTER|DROP)\ TABLE|DELETE\ FROM)\s
     | (?i:with\s{1,20}\w{1,60}\s{1,20}as\s{0,20}\()
     | (?:package|import)\ [\w.]{1,100};?\r?\n | from\ [\w.]{1,100}\ import\  | (?:resource|variable|provider)\ "
     | (?:(?:export\ )?[A-Z][A-Z0-9_]{0,60}=[^\n]{0,500}(?:\n|\Z)\s{0,20}){2}

@@ -9,6 +9,11 @@ from promptguard.checks.base import Block
 
 FileKind = Literal["jinja", "text", "prompty", "yaml", "json", "jsonl"]
 
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
 _KINDS: dict[str, FileKind] = {
     ".j2": "jinja",
     ".jinja": "jinja",
@@ -27,7 +32,7 @@ _KINDS: dict[str, FileKind] = {
 _MARKDOWN = (".md", ".markdown")
 
 # What a template makes is something else than a prompt where its name has one of these in front of the suffix.
-_FOREIGN_SUFFIXES = frozenset(
+_FOREIGN_SUFFIXES = _set(
     """
     html htm xhtml xml svg css scss sass less rss xsl xslt xsd wsdl mjml eml hbs vue
     js mjs cjs ts tsx jsx py pyi pyx rb php go rs java kt scala c h cc cpp hpp cs swift lua pl r jl dart gradle sbt proto graphql
@@ -35,36 +40,36 @@ _FOREIGN_SUFFIXES = frozenset(
     yaml yml toml ini cfg conf cnf env properties plist service socket timer target mount netdev network desktop
     dockerfile containerfile makefile mk cmake ninja tex latex rst adoc csv tsv ics vcf ipynb lock pem crt crontab cron sudoers
     repo vhost htaccess nginx
-    """.split()
+    """
 )
-_FOREIGN_NAMES = frozenset(
+_FOREIGN_NAMES = _set(
     """
     dockerfile containerfile makefile jenkinsfile vagrantfile hosts crontab sudoers fstab motd profile bashrc zshrc vimrc
     gitignore dockerignore env
-    """.split()
+    """
 )
 _FOREIGN_ENDS = frozenset({"config", "conf", "cfg", "rc"})
 # Files that are named like this say something to people, wherever they lie.
-_FOR_PEOPLE = frozenset(
+_FOR_PEOPLE = _set(
     """
     readme changelog changes history news contributing license licence copying authors notice security support governance
     maintainers codeowners roadmap todo faq install upgrading migration requirements robots cmakelists humans
-    """.split()
+    """
 )
 _FOLDERS_FOR_PEOPLE = frozenset({"docs", "doc", "documentation", "website", "site", "blog", "wiki", "adr", "rfcs"})
 VERBATIM = frozenset({"agents", "claude", "gemini", "skill", "copilot-instructions", "claude.local", "agents.override"})
 """Files that agents read as they are (AGENTS.md): nothing in them is a placeholder."""
 _PROMPT = frozenset({"prompt", "prompts", "systemprompt", "sysprompt", "metaprompt", "promptlib"})
-_ABOUT_PROMPTS = frozenset(
+_ABOUT_PROMPTS = _set(
     """
     engineering guide guides guideline guidelines tips howto how tutorial caching cache cached injection injections overview design
     notes report results evaluation comparison best practices practice roadmap testing security bash shell terminal why changelog
     readme docs documentation index
-    """.split()
+    """
 )
 # A whole name of such words, with at least one of the second row.
-_FILLING = frozenset(
-    "base default main my the agent assistant bot chat llm model ai gpt role core custom v version text tmpl template".split()
+_FILLING = _set(
+    "base default main my the agent assistant bot chat llm model ai gpt role core custom v version text tmpl template"
 )
 _WHOLE = frozenset({"system", "persona", "personas", "instruction", "instructions", "developer", "sys"})
 _WITH_WHOLE = frozenset({"message", "messages", "msg", "context", "role"})
@@ -72,9 +77,7 @@ _PROMPT_FOLDERS = frozenset({"system", "personas", "persona", "instructions"})
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_GENERIC = frozenset(
-    "prompt prompts template templates tmpl message messages msg text content body v version base default main part".split()
-)
+_GENERIC = _set("prompt prompts template templates tmpl message messages msg text content body v version base default main part")
 _BLOCK_WORDS: dict[str, Block] = {
     "user": "user",
     "human": "user",
@@ -88,7 +91,7 @@ _BLOCK_WORDS: dict[str, Block] = {
     "toolbox": "tools",
 }
 _ALONE: dict[str, Block] = {"question": "user", "query": "user", "input": "user", "task": "user", "tool": "tools"}
-_TOOL_PARTS = frozenset("tool tools function functions schema schemas definition definitions spec specs list json".split())
+_TOOL_PARTS = _set("tool tools function functions schema schemas definition definitions spec specs list json")
 
 
 def file_kind(path: str) -> FileKind | None:

@@ -16,7 +16,9 @@ _DOUBLE = re.compile(r"(?<![$\\{])\{\{(?P<mark>[#^/>!&{]?)(?P<inside>[^{}]{1,300
 _PRINTED = re.compile(r"[-+]?\s*[A-Za-z_][\w.]*\s*(?:[(|\[~+*]|(?:if|or|and|in|is|not)\b|-?\Z)")
 _PAIRED = re.compile(r"\$\{([^{}\n]{0,100})\}")
 _NAME = re.compile(r"[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,5}")
-_FIELD = re.compile(r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]")
+_FIELD = re.compile(
+    r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]"
+)
 
 
 def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:
