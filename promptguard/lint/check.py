@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
-from promptguard.checks.registry import detectors
+from promptguard.lint.standin import present_detectors as detectors
 from promptguard.checks.rule import Rule
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
@@ -18,14 +18,15 @@ from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
 from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
-from promptguard.lint.reading import read_documents
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.select import Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import PromptDeclaration, Settings
-from promptguard.lint.suppress import Suppressions
+from promptguard.lint.suppress import UNUSED, Suppressions
 
-if TYPE_CHECKING:
-    from promptguard.core.finding import Severity
+try:
+    from promptguard.lint.reading import read_documents
+except ImportError:
+    from promptguard.lint.standin import read_documents
 
 MAX_BYTES = 8 << 20
 """A larger file is not read."""
@@ -134,7 +135,7 @@ class Checker:
             else:
                 kept.append(item)
         for problem in suppressions.problems():
-            hit = Hit("PG900", problem.start, problem.end, problem.message, fix=problem.fix)
+            hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
             if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
                 suppressed += self._reports(hit)
             else:
