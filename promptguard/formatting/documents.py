@@ -21,6 +21,9 @@ from promptguard.toolschema.document import Note, format_lines, format_text, hol
 
 Kind = Literal["json", "jsonl", "yaml"]
 
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
+"""How the names of files end that may hold tool schemas, in lower case."""
+
 # What every tools file has in it, whatever its dialect: without one of these a file need not be parsed.
 _MARKS = (b"parameters", b"input_schema", b"inputSchema", b"function")
 _SCHEMA_KEY = "(?:parameters|parametersJsonSchema|input_?[sS]chema|function_?[dD]eclarations)"
