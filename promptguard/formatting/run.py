@@ -11,8 +11,9 @@ from typing import BinaryIO
 from promptguard.core.discover import Target
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_head, replace_file
-from promptguard.formatting.documents import format_document, kind_of, may_hold_tools, reason_to_pass, seems_tools
+from promptguard.formatting.documents import format_document, kind_of, reason_to_pass
 from promptguard.formatting.result import NO_TOOLS, Options, Outcome, Status
+from promptguard.toolschema.marks import may_hold_tools, seems_tools
 
 _HEAD = 1 << 16
 
