@@ -16,6 +16,7 @@ COMMANDS = {
         "Replay a four-tool agent task on a real llama.cpp and check its prefix cache.",
     ),
     "format": ("promptguard.cli.format", "format_command", "Rewrite tool schemas in canonical form."),
+    "rule": ("promptguard.cli.rule", "rule_command", "Explain a rule."),
     "model": ("promptguard.cli.model", "model", "Make tiny-random models that cache like real ones."),
 }
 
