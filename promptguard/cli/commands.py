@@ -15,7 +15,9 @@ COMMANDS = {
         "replay",
         "Replay a four-tool agent task on a real llama.cpp and check its prefix cache.",
     ),
+    "lint": ("promptguard.cli.lint", "lint", "Find what breaks the prefix cache in templates, tool schemas and configurations."),
     "format": ("promptguard.cli.format", "format_command", "Rewrite tool schemas in canonical form."),
+    "rule": ("promptguard.cli.rule", "rule_command", "Explain a rule."),
     "model": ("promptguard.cli.model", "model", "Make tiny-random models that cache like real ones."),
 }
 

@@ -102,9 +102,11 @@ def _check_usage(paths: tuple[Path, ...], *, check: bool, diff: bool, wire: bool
 
 
 def _find(paths: tuple[Path, ...], exclude: list[str], base: Path) -> list[Any]:
-    from promptguard.formatting.discover import exclude_rule, find_files
+    from promptguard.core.discover import exclude_rule, find_files
+    from promptguard.formatting.documents import SUFFIXES
 
-    return find_files(paths or (Path(),), [exclude_rule(exclude, base)] if exclude else [])
+    names = [str(path) for path in paths] or ["."]
+    return find_files(names, SUFFIXES, [exclude_rule(exclude, str(base))] if exclude else [])
 
 
 def _standard_input(name: str | None, options: Options) -> Outcome:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from promptguard.report.common import fit, visible, width
+from promptguard.report.plain import fit, visible, width
 
 _BAR = 20
 

@@ -1,18 +1,20 @@
 """Reading the user's files, bounded, and replacing them whole."""
 
+# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from promptguard.core.errors import InputError
 
+if TYPE_CHECKING:
+    StrPath = str | os.PathLike[str]
 
-def open_regular(path: Path, *, what: str = "the file") -> BinaryIO:
+
+def open_regular(path: StrPath, *, what: str = "the file") -> BinaryIO:
     """Open a regular file to read; a pipe or a device could block for ever or never end.
 
     Raises:
@@ -37,7 +39,7 @@ def open_regular(path: Path, *, what: str = "the file") -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
+def read_bytes(path: StrPath, *, limit: int, what: str = "the file") -> bytes:
     """The content of a regular file of at most ``limit`` bytes.
 
     Raises:
@@ -49,7 +51,7 @@ def read_bytes(path: Path, *, limit: int, what: str = "the file") -> bytes:
     return data
 
 
-def read_head(path: Path, *, size: int, what: str = "the file") -> bytes:
+def read_head(path: StrPath, *, size: int, what: str = "the file") -> bytes:
     """The first ``size`` bytes of a regular file, all of it where it is shorter.
 
     Raises:
@@ -62,7 +64,7 @@ def read_head(path: Path, *, size: int, what: str = "the file") -> bytes:
             raise InputError(f"{what} cannot be read ({error.strerror or error})", where=str(path)) from None
 
 
-def read_text(path: Path, *, limit: int, what: str = "the file") -> str:
+def read_text(path: StrPath, *, limit: int, what: str = "the file") -> str:
     """The content of a UTF-8 file, line ends as they are, a byte order mark removed.
 
     Raises:
@@ -87,7 +89,7 @@ def decode_text(data: bytes, *, where: str, what: str = "the file") -> str:
         ) from None
 
 
-def replace_file(target: Path, data: bytes) -> None:
+def replace_file(target: StrPath, data: bytes) -> None:
     """Write a file so that it is either the old one or the whole new one, with the permissions and owner of the old one.
 
     Args:
@@ -97,20 +99,21 @@ def replace_file(target: Path, data: bytes) -> None:
     Raises:
         OSError: it cannot be written; the old file is as it was and nothing else is left in the folder.
     """
-    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
+    folder, name = os.path.split(os.fspath(target))
+    temporary = os.path.join(folder, f".{name[:50]}.{os.urandom(6).hex()}.tmp")
     try:
-        with open(temporary, "xb") as file:  # noqa: PTH123
+        with open(temporary, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileNotFoundError):
-            old = target.stat()
+            old = os.stat(target)
             if hasattr(os, "chown"):
                 with contextlib.suppress(PermissionError):  # only root can give a file away
                     os.chown(temporary, old.st_uid, old.st_gid)
-            temporary.chmod(stat.S_IMODE(old.st_mode))
-        temporary.replace(target)
+            os.chmod(temporary, stat.S_IMODE(old.st_mode))
+        os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary)
         raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,33 +17,19 @@ from promptguard.formatting.yaml_document import format_yaml, tool_values, yaml_
 from promptguard.parse.json import index
 from promptguard.toolschema.dialects import describe_record
 from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools
+from promptguard.toolschema.marks import seems_tools
 
 Kind = Literal["json", "jsonl", "yaml"]
 
-# What every tools file has in it, whatever its dialect: without one of these a file need not be parsed.
-_MARKS = (b"parameters", b"input_schema", b"inputSchema", b"function")
-_SCHEMA_KEY = "(?:parameters|parametersJsonSchema|input_?[sS]chema|function_?[dD]eclarations)"
-_BROKEN_TOOLS = {
-    "json": [r'"name"\s*:\s*"', rf'"{_SCHEMA_KEY}"\s*:\s*[\[{{]', r'"type"\s*:\s*"object"'],
-    "yaml": [r"\bname\s*:", rf"\b{_SCHEMA_KEY}\s*:", r"\btype\s*:\s*[\"']?object\b"],
-}
-_SUSPICIOUS = {kind: [re.compile(pattern) for pattern in patterns] for kind, patterns in _BROKEN_TOOLS.items()}
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
+"""How the names of files end that may hold tool schemas, in lower case."""
+
 
 
 def kind_of(path: str) -> Kind:
     """The kind of a file by its name: JSON unless that says otherwise."""
     suffix = PurePath(path).suffix.lower()
     return "jsonl" if suffix in (".jsonl", ".ndjson") else "yaml" if suffix in (".yaml", ".yml") else "json"
-
-
-def may_hold_tools(data: bytes) -> bool:
-    """``False`` where the bytes can hold no tool schemas that anybody wrote; quick."""
-    return any(mark in data for mark in _MARKS)
-
-
-def seems_tools(text: str, kind: Kind) -> bool:
-    """Whether a text that cannot be parsed is likely to be a tools file that is broken, rather than a file of another sort."""
-    return all(pattern.search(text) for pattern in _SUSPICIOUS["yaml" if kind == "yaml" else "json"])
 
 
 def reason_to_pass(text: str, path: str) -> str:

@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from promptguard.core.discover import Target
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_head, replace_file
-from promptguard.formatting.discover import Target
-from promptguard.formatting.documents import format_document, kind_of, may_hold_tools, reason_to_pass, seems_tools
+from promptguard.formatting.documents import format_document, kind_of, reason_to_pass
 from promptguard.formatting.result import NO_TOOLS, Options, Outcome, Status
+from promptguard.toolschema.marks import may_hold_tools, seems_tools
 
 _HEAD = 1 << 16
 
@@ -26,7 +27,7 @@ def format_files(targets: Iterable[Target], options: Options, *, write: bool) ->
         write: replace the files that change. Links stay, permissions stay, a file that does not change is not touched.
     """
     for target in targets:
-        yield _outcome(str(target.path), target.named, partial(_format_file, target, options, write=write))
+        yield _outcome(target.path, target.named, partial(_format_file, target, options, write=write))
 
 
 def format_stream(stream: BinaryIO, path: str, options: Options) -> Outcome:
@@ -95,9 +96,9 @@ def _format_file(target: Target, options: Options, *, write: bool) -> Outcome:
     if target.error is not None:
         raise target.error
     data = read_head(target.path, size=options.max_bytes + 1)
-    outcome = format_data(data, str(target.path), options, named=target.named)
+    outcome = format_data(data, target.path, options, named=target.named)
     if write and outcome.status == "reformatted":
-        _replace(target.path, data, outcome.after.encode())
+        _replace(Path(target.path), data, outcome.after.encode())
     return outcome
 
 

@@ -1,4 +1,4 @@
-"""What the formats share: numbers as words, untrusted text made harmless, source excerpts, and the order of things."""
+"""What the formats share: numbers as words, source excerpts, and the order of things."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from promptguard.core.numbers import percent
 from promptguard.core.source import Place
 from promptguard.replay.result import Result, Turn
+from promptguard.report.plain import escaped, fit, marked, visible
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
     from promptguard.prompts.divergence import Divergence
-
-_TAB = 4
 
 
 def verdict(result: Result) -> Literal["passed", "failed", "error"]:
@@ -22,18 +21,6 @@ def verdict(result: Result) -> Literal["passed", "failed", "error"]:
     if result.error is not None:
         return "error"
     return "passed" if result.passed else "failed"
-
-
-def visible(text: str) -> str:
-    """Untrusted text on one line: every character that is not printable, line ends included, as its backslash escape."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def encodable(text: str, encoding: str) -> str:
-    """The text with a backslash escape for every character that a stream of this encoding cannot show."""
-    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def quoted(text: str, cells: int = 160) -> str:
@@ -52,36 +39,7 @@ def _escape_inside(text: str) -> str:
     """Everything but the marks at the ends of an excerpt that say that the text goes on."""
     text, head = (text[1:], text[0]) if text[:1] == "…" else (text, "")
     text, tail = (text[:-1], text[-1]) if text[-1:] == "…" else (text, "")
-    return head + _escape(text) + tail
-
-
-def _escape(text: str) -> str:
-    return text.encode("unicode_escape").decode("ascii").replace(r"\\", "\\")
-
-
-def width(text: str) -> int:
-    """Terminal cells that a printable text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(_char_width(char) for char in text)
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def fit(text: str, cells: int) -> str:
-    """The text, or its head and ``..`` where it is wider than ``cells``."""
-    if width(text) <= cells:
-        return text
-    used = 0
-    for index, char in enumerate(text):
-        used += _char_width(char)
-        if used > cells - 2:
-            return text[:index] + ".."
-    return text
+    return head + escaped(text) + tail
 
 
 def seconds(value: float) -> str:
@@ -153,35 +111,8 @@ def excerpt(place: Place, cells: int = 100) -> Excerpt:
     # A minified file is one long line: only what can be shown is looked at.
     low, high = max(0, column - 1 - cells), column - 1 + cells
     start = column - 1 - low
-    shown: list[str] = []
-    used = 0
-    for char in raw[low:high]:
-        shown.append(" " * (_TAB - used % _TAB) if char == "\t" else visible(char))
-        used += width(shown[-1])
-    first, last = 0, len(shown)
-    if used > cells or low > 0 or high < len(raw):
-        first, last = _window([width(piece) for piece in shown], start, cells - 4)
-    end = max(start + 1, min(start + place.span.end - place.span.start, last))
-    head = (".." if low + first > 0 else "") + "".join(shown[first:start])
-    marked = "".join(shown[start:end])
-    tail = "".join(shown[end:last]) + (".." if low + last < len(raw) else "")
-    return Excerpt(line, head + marked + tail, " " * width(head) + "^" * max(1, width(marked)))
-
-
-def _window(widths: Sequence[int], start: int, cells: int) -> tuple[int, int]:
-    """The range of characters around ``start``, a third of it ahead where there is enough behind, that fits in ``cells``."""
-    first, used = start, 0
-    while first > 0 and used + widths[first - 1] <= cells // 3:
-        first -= 1
-        used += widths[first]
-    last = start
-    while last < len(widths) and used + widths[last] <= cells:
-        used += widths[last]
-        last += 1
-    while first > 0 and used + widths[first - 1] <= cells:
-        first -= 1
-        used += widths[first]
-    return first, last
+    end = start + place.span.end - place.span.start
+    return Excerpt(line, *marked(raw[low:high], start, end, cells, before=low > 0, behind=high < len(raw)))
 
 
 def subject_rows(result: Result) -> list[tuple[str, str]]:

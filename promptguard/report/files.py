@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +13,7 @@ from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.files import replace_file
 from promptguard.replay.result import Result
 from promptguard.report import json, junit, markdown, text
-from promptguard.report.common import encodable
+from promptguard.report.plain import encodable
 
 FORMATS: dict[str, Callable[[Result], str]] = {
     "text": text.render,
@@ -29,7 +29,7 @@ def render(result: Result, format: str) -> str:  # noqa: A002
     Raises:
         ConfigError: there is no such format.
     """
-    return FORMATS[_known(format, "--output-format")](result)
+    return FORMATS[_known(format, "--output-format", FORMATS)](result)
 
 
 def show(result: Result, format: str, stream: TextIO) -> None:  # noqa: A002
@@ -48,7 +48,7 @@ def show(result: Result, format: str, stream: TextIO) -> None:  # noqa: A002
         stream.write(report)
 
 
-def parse_report_option(option: str) -> tuple[str, Path]:
+def parse_report_option(option: str, formats: Collection[str] = tuple(FORMATS)) -> tuple[str, Path]:
     """The format and the file of ``--report FORMAT=FILE``.
 
     Raises:
@@ -56,21 +56,25 @@ def parse_report_option(option: str) -> tuple[str, Path]:
     """
     name, equals, file = option.partition("=")
     where = f"--report {option}"
-    _known(name, where)
+    _known(name, where, formats)
     if not equals or not file:
         raise ConfigError("the file name is missing", where=where, hint=f"write it as {name}=FILE")
     return name, Path(file)
 
 
-def parse_report_options(options: Iterable[str]) -> list[tuple[str, Path]]:
+def parse_report_options(options: Iterable[str], formats: Collection[str] = tuple(FORMATS)) -> list[tuple[str, Path]]:
     """All ``--report`` options; no two may name the same file.
+
+    Args:
+        options: their values.
+        formats: those that the command has.
 
     Raises:
         ConfigError: an option is wrong, or two would overwrite each other.
     """
     reports: dict[Path, tuple[str, Path]] = {}
     for option in options:
-        name, path = parse_report_option(option)
+        name, path = parse_report_option(option, formats)
         target = Path(os.path.realpath(path))
         if target in reports:
             raise ConfigError(f"two reports would be written to {path}", where=f"--report {option}", hint="name another file")
@@ -123,9 +127,9 @@ def _replaceable(path: Path) -> bool:
         return True
 
 
-def _known(name: str, where: str) -> str:
-    if name in FORMATS:
+def _known(name: str, where: str, formats: Collection[str]) -> str:
+    if name in formats:
         return name
-    close = difflib.get_close_matches(name, FORMATS, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"the formats are {', '.join(FORMATS)}"
+    close = difflib.get_close_matches(name, formats, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"the formats are {', '.join(formats)}"
     raise ConfigError(f"unknown report format {name!r}", where=where, hint=hint)

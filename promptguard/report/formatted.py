@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TextIO
 
 from promptguard.formatting.result import Outcome
-from promptguard.report.common import encodable, visible
+from promptguard.report.plain import encodable, visible
 
 Mode = Literal["write", "check", "diff", "wire"]
 

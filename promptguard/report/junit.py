@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 
 from promptguard.replay.result import Result, Turn
-from promptguard.report.common import cause, quoted_pair, tokens, visible, where
+from promptguard.report.common import cause, quoted_pair, tokens, where
+from promptguard.report.plain import visible
 
 
 def render(result: Result) -> str:

@@ -19,9 +19,9 @@ from promptguard.report.common import (
     turn_ranges,
     turn_table,
     verdict,
-    visible,
     where,
 )
+from promptguard.report.plain import visible
 
 _SPECIAL = re.compile(r"[&<>|`*_~\[\]\\@#:]")
 

@@ -9,9 +9,7 @@ from promptguard.replay.result import Result
 from promptguard.report.common import (
     Repeated,
     cause,
-    encodable,
     excerpt,
-    fit,
     measured,
     quoted_pair,
     repeated,
@@ -21,10 +19,9 @@ from promptguard.report.common import (
     turn_ranges,
     turn_table,
     verdict,
-    visible,
     where,
-    width,
 )
+from promptguard.report.plain import encodable, fit, visible, width
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
     from promptguard.prompts.divergence import Divergence

@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from promptguard.core import files
+from promptguard.core.discover import find_files
 from promptguard.formatting import run as run_module
-from promptguard.formatting.discover import find_files
+from promptguard.formatting.documents import SUFFIXES
 from promptguard.formatting.result import Options, Outcome
 from promptguard.formatting.run import exit_code, format_data, format_files
 
@@ -26,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*paths: str, options: Options | None = None) -> list[tuple[str, str, str | None]]:
     """Path, status and error of each file."""
-    outcomes = format_files(find_files([Path(path) for path in paths or (".",)]), options or Options(), write=True)
+    outcomes = format_files(find_files(paths or (".",), SUFFIXES), options or Options(), write=True)
     return [(outcome.path, outcome.status, str(outcome.error) if outcome.error else None) for outcome in outcomes]
 
 
@@ -205,7 +206,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(folder: Path, monkeypatc
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     assert error("a.json", SHUFFLED) == "a.json: the file cannot be written (No space left on device)"
 
 
@@ -249,7 +250,7 @@ def test_a_file_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_file_that_vanishes() -> None:
     write(Path(), {"a.json": SHUFFLED, "b.json": SHUFFLED})
-    targets = find_files([Path()])
+    targets = find_files(["."], SUFFIXES)
     Path("a.json").unlink()
     outcomes = list(format_files(targets, Options(), write=True))
     assert [(outcome.status, str(outcome.error)) for outcome in outcomes] == [

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from promptguard.core.numbers import percent
 from promptguard.core.source import Place, Source, Span
-from promptguard.report.common import excerpt, fit, quoted_pair, seconds, turn_ranges, visible, where, width
+from promptguard.report.common import excerpt, quoted_pair, seconds, turn_ranges, where
+from promptguard.report.plain import fit, visible, width
 
 
 def at(text: str, start: int, end: int) -> Place:

@@ -104,10 +104,10 @@ def test_nothing_is_left_of_a_report_that_fails(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "out"
     path.write_text("old")
 
-    def full(self: Path, target: Path) -> None:
+    def full(_source: str, _target: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(InputError, match="the report cannot be written: No space left on device"):
         write_report(path, "new")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out", "old")]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from promptguard.formatting.ignore import Patterns
+from promptguard.core.ignore import Patterns
 
 
 def ignored(lines: str, path: str) -> bool | None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from formatting.trees import write
 
-from promptguard.formatting.discover import exclude_rule, find_files
+from promptguard.core.discover import Target, exclude_rule, find_files
+from promptguard.formatting.documents import SUFFIXES
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +21,11 @@ def tree(*names: str) -> None:
 
 
 def found(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
-    targets = find_files([Path(path) for path in paths], [exclude_rule(exclude, Path())])
-    return [target.path.as_posix() for target in targets]
+    return [target.path for target in targets(*paths, exclude=exclude)]
+
+
+def targets(*paths: str, exclude: tuple[str, ...] = ()) -> list[Target]:
+    return find_files(paths, SUFFIXES, [exclude_rule(exclude, ".")])
 
 
 def test_suffixes() -> None:
@@ -119,8 +123,8 @@ def test_pipes_are_no_files() -> None:
 
 def test_a_path_that_does_not_exist() -> None:
     tree("a.json", "b.json")
-    targets = find_files([Path("no.json"), Path("b.json"), Path("a.json/x")])
-    assert [(str(target.path), str(target.error)) for target in targets] == [
+    found = targets("no.json", "b.json", "a.json/x")
+    assert [(target.path, str(target.error)) for target in found] == [
         ("a.json/x", "a.json/x: there is no such file or folder; check the path"),
         ("b.json", "None"),
         ("no.json", "no.json: there is no such file or folder; check the path"),
@@ -132,7 +136,7 @@ def test_a_path_that_may_not_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "lstat", refuse)
-    (target,) = find_files([Path("x/a.json")])
+    (target,) = targets("x/a.json")
     assert (target.named, str(target.error)) == (True, "x/a.json: the file cannot be read (Permission denied)")
 
 
@@ -146,8 +150,8 @@ def test_a_folder_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    targets = find_files([Path()])
-    assert [(str(target.path), str(target.error)) for target in targets] == [
+    found = targets(".")
+    assert [(target.path, str(target.error)) for target in found] == [
         ("a", "a: the folder cannot be read (Permission denied)"),
         ("c.json", "None"),
     ]

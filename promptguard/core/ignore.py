@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _Test = Callable[[str], bool]
+_SPECIAL = frozenset("*?[\\")
 _STAR = None  # any run of characters, in a list of tests on single characters
 _CLASSES = {
     "alnum": str.isalnum,
@@ -24,22 +25,31 @@ _CLASSES = {
 }
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(NamedTuple):
     """One line.
 
     Attributes:
         segments: what each part of the path has to match; ``None`` stands for ``**``, any number of folders.
         ignores: ``False`` for a line that begins with ``!``.
         folders_only: the line ends with ``/``.
+        name: the name that it matches in any folder, where it is a plain one.
+        suffix: how the names end that it matches in any folder, where it is a plain text behind ``*``.
     """
 
     segments: tuple[tuple[_Test | None, ...] | None, ...]
     ignores: bool
     folders_only: bool
+    name: str | None = None
+    suffix: str | None = None
 
     def matches(self, parts: Sequence[str], *, folder: bool) -> bool:
-        return (folder or not self.folders_only) and _wild(
+        if self.folders_only and not folder:
+            return False
+        if self.name is not None:
+            return parts[-1] == self.name
+        if self.suffix is not None:
+            return parts[-1].endswith(self.suffix)
+        return _wild(
             self.segments,
             parts,
             lambda segment, part: segment is not None and _wild(segment, part, lambda test, c: bool(test and test(c))),
@@ -50,7 +60,16 @@ class Patterns:
     """The lines of one file; of those that match a path the last one counts. Lines that git finds invalid match nothing."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._patterns = [pattern for line in lines if (pattern := parse(line)) is not None]
+        patterns = [pattern for line in lines if (pattern := parse(line)) is not None]
+        self._names: frozenset[str] = frozenset()
+        self._folders: frozenset[str] = frozenset()
+        self._suffixes: tuple[str, ...] = ()
+        if all(pattern.ignores for pattern in patterns):  # the order says nothing, and most lines can be looked up
+            self._names = frozenset(p.name for p in patterns if p.name is not None and not p.folders_only)
+            self._folders = frozenset(p.name for p in patterns if p.name is not None and p.folders_only)
+            self._suffixes = tuple(p.suffix for p in patterns if p.suffix is not None and not p.folders_only)
+            patterns = [p for p in patterns if p.name is None and (p.suffix is None or p.folders_only)]
+        self._patterns = patterns[::-1]
 
     def check(self, parts: Sequence[str], *, folder: bool) -> bool | None:
         """Whether the path is ignored (``True``), taken back by ``!`` (``False``) or not mentioned (``None``).
@@ -59,8 +78,17 @@ class Patterns:
             parts: the names of the path, relative to the folder of the file.
             folder: the path is a folder.
         """
-        found = next((pattern for pattern in reversed(self._patterns) if pattern.matches(parts, folder=folder)), None)
-        return found.ignores if found else None
+        name = parts[-1]
+        if name in self._names or (folder and name in self._folders) or name.endswith(self._suffixes):
+            return True
+        for pattern in self._patterns:
+            if pattern.matches(parts, folder=folder):
+                return pattern.ignores
+        return None
+
+    def covers(self, parts: Sequence[str]) -> bool:
+        """Whether a file is ignored, by its own name or with a folder that it is in."""
+        return any(self.check(parts[:end], folder=end < len(parts)) for end in range(1, len(parts) + 1))
 
 
 def parse(line: str) -> Pattern | None:
@@ -92,7 +120,12 @@ def parse(line: str) -> Pattern | None:
         if tests is None:
             return None
         segments.append(tests)
-    return Pattern(tuple(segments), ignores, folders_only)
+    plain = None if anchored or _SPECIAL.intersection(line[1:]) else line
+    if plain is None or plain[0] in "?[\\":
+        return Pattern(tuple(segments), ignores, folders_only)
+    if plain[0] == "*":
+        return Pattern(tuple(segments), ignores, folders_only, suffix=plain[1:])
+    return Pattern(tuple(segments), ignores, folders_only, name=plain)
 
 
 def _escaped_end(text: str) -> bool:

@@ -1,0 +1,249 @@
+"""Values that a text should not have in it as literals: a time of making, the id of a session, a path with a random part.
+
+A value counts only where its shape leaves no doubt (a temporary path with a random part) or where a label in front of it says
+what it is (``Generated at 2026-11-29T10:11:12Z``, ``session 36ee5b``, ``cwd: /home/ann/shop``). A date without a label is a fact
+that somebody wrote down, and so is one that is shown as an example.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from promptguard.checks.base import Changes
+
+LiteralKind = Literal["clock", "id", "temp-path", "environment"]
+
+MAX_FOUND = 1_000
+"""Values that are reported in one text."""
+
+_BEFORE = 64  # code points in front of a value that its label is looked for in
+
+
+class VolatileLiteral(NamedTuple):
+    """A value that is another one at another time.
+
+    Attributes:
+        start, end: its code points in the text.
+        kind: ``clock``: a date or a time; ``id``: of a session, a request, a build; ``temp-path``: with a random part;
+            ``environment``: the folder that somebody works in.
+        changes: how often it is another one.
+    """
+
+    start: int
+    end: int
+    kind: LiteralKind
+    changes: Changes
+
+
+_MONTH = (
+    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?"
+    "|Dec(?:ember)?)"
+)
+_WEEKDAY = "(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? )?"
+_TIME = r"[0-2]?\d:[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?(?: ?[AaPp][Mm]\b)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})\b)?"
+_DATE = (
+    rf"{_WEEKDAY}(?:(?:19|20)\d{{2}}[-/][01]?\d[-/][0-3]?\d|[0-3]?\d[./][0-3]?\d[./](?:19|20)\d{{2}}"
+    rf"|{_MONTH}\.? [0-3]?\d(?:st|nd|rd|th)?,? (?:19|20)\d{{2}}"
+    rf"|[0-3]?\d(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}\.?,? (?:19|20)\d{{2}})"
+)
+_HEX = "[0-9a-fA-F]"
+_UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+
+# A cheap look at what every value has in it; only where it finds something the line is read. The other patterns are compiled when
+# they are first used, since most texts never come to them.
+_TRIGGER = re.compile(
+    r"\d(?::[0-5]\d|\d{3}|[A-Fa-f]|(?<=[A-Fa-f]\d)|[G-Zg-z]{1,8}\d)|/(?:home|Users|tmp|var)/|\\(?:Users|Temp)\\"
+)
+_LONGEST = 200  # code points of a value in front of what triggers
+
+# Every value starts at the edge of a word and has a digit in it, or is a path.
+_VALUE = (
+    rf"(?<![\w./-])(?:(?P<clock>{_DATE}(?:(?:T|,? (?:at )?){_TIME})?|{_TIME}|1[5-9]\d{{8}}(?:\d{{3}}|\.\d{{1,9}})?)(?![\w-]|\.\d)"
+    rf"|(?P<id>{_UUID}|(?=[A-Za-z_-]{{0,24}}\d)[A-Za-z0-9][A-Za-z0-9_-]{{4,127}})(?![\w/@-]|\.\w|:/))"
+    r"|(?P<temp>(?<![\w.])(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[\w./+-]{1,200}"
+    r"|(?<!\w)[A-Za-z]:\\[\w\\ ~.-]{0,80}?\\Temp\\[\w\\.-]{1,120})"
+    r"|(?P<path>(?<![\w./~:])(?:/home|/Users)/[\w.@+-]{1,60}[\w./@+-]{0,200}|(?<!\w)[A-Za-z]:\\Users\\[\w.@+-]{1,60}[\w.\\@+-]{0,200})"
+)
+
+# What stands between a label and its value: ``:``, ``=``, ``is``, quotes, the closing bracket of a tag, marks of Markdown.
+_LINK = r"(?:['\u2019]s?)?[\s\"'`*_>]{0,4}(?:[:=|]|\b(?:is|was|at|on)\b)?[\s\"'`*_<(\[]{0,4}(?:it is |is )?$"
+_NOW = (
+    r"(?i)\b(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?|(?:current|server|local|system)[ _-]?(?:local[ _-])?"
+    r"(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?|(?:it|time) is(?: now| currently)?)" + _LINK
+)
+_STAMPED = (
+    r"(?i)\b(?:(?:generated|created|updated|built|rendered|compiled|fetched|retrieved|exported|synced|refreshed|modified|started|loaded)"
+    r"(?:[ _-](?:at|on|time))?|timestamp|build[ _-](?:time|date)|as[ _]of|epoch|ts)(?: \(?(?:utc|iso|local)\)?)?" + _LINK
+)
+_ID = (
+    r"(?i)\b(?:(?P<conversation>session|conversation|chat|thread)"
+    r"|(?P<request>request|req|trace|span|run|call|invocation|correlation|transaction|execution|traceparent|nonce)"
+    r"|(?P<deployment>commit|revision|git[ _-]sha|build|digest|checksum|etag))"
+    r"(?P<named>[ _-]?(?:id|uuid|guid|hash|sha|key|token|number|no\.?))?(?P<link>" + _LINK.removesuffix("$") + ")#?$"
+)
+_FOLDER = (
+    r"(?i)\b(?:cwd|pwd|work(?:ing)?[ _-]?dir(?:ectory)?|(?:current|project|workspace|repo(?:sitory)?)[ _-]"
+    r"(?:dir(?:ectory)?|folder|path|root)|working folder|workspace)" + _LINK
+)
+_HEADER = r"(?:^|\n)[ \t]{0,8}[A-Za-z][\w-]{1,60}: {0,4}(?:[\w.-]{1,40}=[^;\s]{1,80}; {0,2}){1,20}[\w.-]{1,40}=$"
+_HEADER_BEFORE = 400
+
+_RANDOM_PART = (
+    rf"(?:^|[/\\._+-])(?:{_UUID}|tmp[a-z0-9_]{{8}}(?![a-z0-9_])|tmp\.[A-Za-z0-9]{{6,12}}(?![A-Za-z0-9])"
+    rf"|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{8,64}}(?![\w])|(?=[A-Za-z]*\d)(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{{6,32}}(?!\w))"
+)
+_RUN = r"\d+|\D+"
+_MAC_TEMP = r"/var/folders/\w{2}/\w{10,40}/"
+# Names in paths that stand for whoever it is.
+_SOMEBODY = frozenset(
+    ("user", "username", "you", "yourname", "your_name", "your-name", "me", "name", "someone", "example", "ubuntu")
+)
+
+_EXAMPLE = (
+    r"(?i)(?:\be\.?g\b|\bi\.?e\b|\bex\.|\bexamples?\b|\bsuch as\b|\blike\b|\bsample\b|\bformat(?:ted)?\b|\binstance\b"
+    r"|→|->|=>)[^\n]*$"
+)
+_EXAMPLE_BEFORE = 120
+_FENCE = r"(?m)^[ \t]{0,3}(```|~~~)"
+_EXAMPLE_TAG = r"(?i)<(/?)(?:\w{1,30}[_-])?(?:examples?|samples?|demonstrations?|shots?)(?:[_-]?\d{1,3})?(?:\s[^<>\n]{0,80})?>"
+_HEADING = r"(?m)^(?:(#{1,6}) .{0,80}|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[A-Z][^\n:]{0,40}:[ \t]*)$"
+_EXAMPLE_HEADING = r"(?i)\b(?:examples?|samples?|demonstrations?|few-shot)\b"
+
+
+def volatile_literals(text: str) -> list[VolatileLiteral]:
+    """The values in a text that are others at another time, in their order; at most ``MAX_FOUND``."""
+    found: list[VolatileLiteral] = []
+    in_example: Callable[[int], bool] | None = None
+    for match in _values(text):
+        changes = _FINDERS[match.lastgroup or ""](text, match)
+        if changes is None or _is_example(text, match.start()):
+            continue
+        in_example = in_example or _examples(text)
+        if in_example(match.start()):
+            continue
+        end = match.end() - len(match.group()) + len(match.group().rstrip(".-/\\"))
+        found.append(VolatileLiteral(match.start(), end, _KINDS[match.lastgroup or ""], changes))
+        if len(found) == MAX_FOUND:
+            break
+    return found
+
+
+def _values(text: str) -> Iterator[re.Match[str]]:
+    end = 0
+    while (trigger := _TRIGGER.search(text, end)) is not None:
+        start = max(end, trigger.start() - _LONGEST, text.rfind("\n", end, trigger.start()) + 1)
+        end = text.find("\n", trigger.end())
+        end = end if end >= 0 else len(text)
+        yield from re.compile(_VALUE).finditer(text, start, end)
+
+
+def _clock(text: str, match: re.Match[str]) -> Changes | None:
+    value = match.group()
+    before = text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
+    colons = value.count(":")
+    is_epoch = value[0] == "1" and value.replace(".", "").isdigit() and len(value) >= 10
+    has_date = colons == 0 or len(value) > 15
+    if is_epoch or (has_date and colons >= 2):
+        return "request" if re.search(_NOW, before) or re.search(_STAMPED, before) else None
+    if not re.search(_NOW, before):
+        return None
+    return "day" if colons == 0 else "minute" if colons == 1 else "request"
+
+
+def _id(text: str, match: re.Match[str]) -> Changes | None:
+    value = match.group()
+    if not _is_random(value):
+        return None
+    before = text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
+    label = re.search(_ID, before)
+    if label is None:
+        is_header = before.endswith("=") and re.search(_HEADER, text[max(0, match.start() - _HEADER_BEFORE) : match.start()])
+        return "request" if is_header else None
+    if not label["named"] and not label["link"].strip(" #") and not _is_hexadecimal(value):
+        return None  # "session start-2024": a word behind a word
+    if label["conversation"]:
+        return "conversation"
+    return "request" if label["request"] else "deployment"
+
+
+def _is_hexadecimal(value: str) -> bool:
+    return all(character in "0123456789abcdefABCDEF-" for character in value)
+
+
+def _is_random(value: str) -> bool:
+    """Whether a word looks drawn: hexadecimal, or letters and digits in turns; ``gpt-4o`` and ``step2`` are not."""
+    if not any(character.isalpha() for character in value):
+        return False
+    if _is_hexadecimal(value):
+        return True
+    parts = re.split("[-_]", value)
+    return any(len(part) >= 8 and _turns(part) >= 3 for part in parts)
+
+
+def _turns(part: str) -> int:
+    """How often letters follow digits or the reverse."""
+    return len(re.findall(_RUN, part)) - 1
+
+
+def _temp(_: str, match: re.Match[str]) -> Changes | None:
+    value = match.group()
+    return "conversation" if re.search(_RANDOM_PART, value) or re.search(_MAC_TEMP, value) else None
+
+
+def _path(text: str, match: re.Match[str]) -> Changes | None:
+    owner = re.split(r"[/\\]", match.group())[2]
+    before = text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
+    return "conversation" if owner.lower() not in _SOMEBODY and re.search(_FOLDER, before) else None
+
+
+_FINDERS: dict[str, Callable[[str, re.Match[str]], Changes | None]] = {"clock": _clock, "id": _id, "temp": _temp, "path": _path}
+_KINDS: dict[str, LiteralKind] = {"clock": "clock", "id": "id", "temp": "temp-path", "path": "environment"}
+
+
+def _is_example(text: str, at: int) -> bool:
+    """Whether the words in front of a value, in its sentence, say that it is one of many."""
+    before = text[max(0, at - _EXAMPLE_BEFORE) : at]
+    sentence = re.split(r"\n|(?<!\be\.g)(?<!\bi\.e)(?<!\be\.)(?<!\bi\.)[.;] ", before)[-1]
+    return re.search(_EXAMPLE, sentence) is not None
+
+
+def _examples(text: str) -> Callable[[int], bool]:
+    """Tells whether a place is in an example: between fences or example tags, or below a heading that says so."""
+    ranges: list[tuple[int, int]] = []
+    fences = [match.start() for match in re.finditer(_FENCE, text)]
+    ranges += zip(fences[::2], [*fences[1::2], len(text)], strict=False)
+    opened: list[int] = []
+    for tag in re.finditer(_EXAMPLE_TAG, text):
+        if not tag[1]:
+            opened.append(tag.start())
+        elif opened:
+            ranges.append((opened.pop(), tag.end()))
+    start: int | None = None
+    level = 0
+    for heading in re.finditer(_HEADING, text):
+        depth = len(heading[1]) if heading[1] else 7
+        if start is not None and depth <= level:
+            ranges.append((start, heading.start()))
+            start = None
+        if start is None and re.search(_EXAMPLE_HEADING, heading.group()):
+            start, level = heading.start(), depth
+    if start is not None:
+        ranges.append((start, len(text)))
+    ranges.sort()
+    starts: list[int] = []
+    ends: list[int] = []
+    for low, high in ranges:  # make them disjoint
+        if ends and low <= ends[-1]:
+            ends[-1] = max(ends[-1], high)
+        else:
+            starts.append(low)
+            ends.append(high)
+
+    def contains(at: int) -> bool:
+        number = bisect_right(starts, at) - 1
+        return number >= 0 and at < ends[number]
+
+    return contains

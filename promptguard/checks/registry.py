@@ -1,0 +1,21 @@
+"""Which detectors look at which kind of document; they are imported when the first such document comes."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from promptguard.checks.base import Detector, Kind
+
+_MODULES: dict[Kind, tuple[str, ...]] = {
+    "prompt": ("dynamic", "order", "whitespace"),
+    "tools": ("tools",),
+    "chat-template": (),
+    "serving": ("serving",),
+}
+
+
+@cache
+def detectors(kind: Kind) -> tuple[tuple[str, Detector], ...]:
+    """Name and detector of each module that looks at documents of a kind."""
+    return tuple((name, importlib.import_module(f"promptguard.checks.{name}").check) for name in _MODULES[kind])

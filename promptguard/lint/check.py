@@ -1,0 +1,318 @@
+"""Check one file: read it, run the detectors of its documents, and make records of what they find."""
+
+# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from promptguard.checks.base import PREFIX, Document, Hit, shown
+from promptguard.checks.catalog import RULES
+from promptguard.lint.standin import present_detectors as detectors
+from promptguard.checks.rule import Rule
+from promptguard.core.digest import digest
+from promptguard.core.errors import InputError, PromptguardError
+from promptguard.core.files import read_text
+from promptguard.core.finding import Fix
+from promptguard.core.ignore import Patterns
+from promptguard.core.source import Source, Span
+from promptguard.lint.cost import Coster
+from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
+from promptguard.lint.select import Exceptions, parts_below, selected_codes
+from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.lint.suppress import UNUSED, Suppressions
+
+try:
+    from promptguard.lint.reading import read_documents
+except ImportError:
+    from promptguard.lint.standin import read_documents
+
+MAX_BYTES = 8 << 20
+"""A larger file is not read."""
+NOTHING = "holds no prompt, no tool schemas and no serving configuration"
+_MAX_PER_RULE = 1000  # records of one rule in one file
+_EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
+_KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
+
+
+def check_file(path: str, text: str, settings: Settings, *, bom: bool = False, named: bool = False) -> FileResult:
+    """Check the text of one file.
+
+    Args:
+        path: as shown, relative to the current folder or absolute.
+        text: its content without a byte order mark.
+        settings: what holds.
+        bom: it begins with a byte order mark.
+        named: the user named this very file, so that it is meant to be checked.
+
+    Raises:
+        ConfigError: a selector in the settings matches no rule, or the tokenizer cannot be loaded.
+    """
+    return Checker(settings).check(path, text, bom=bom, named=named)
+
+
+class _Found(NamedTuple):
+    """A hit with where it is in the file."""
+
+    span: Span
+    hit: Hit
+    document: Document | None
+
+
+class Checker:
+    """Checks files under the same settings.
+
+    Args:
+        settings: what holds.
+
+    Raises:
+        ConfigError: a selector in the settings matches no rule.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._selected = selected_codes(settings.select, settings.ignore)
+        self._exceptions = Exceptions(settings)
+        self._options = {
+            code: {option.name: option.default for option in rule.options} | dict(settings.rule_options.get(code, {}))
+            for code, rule in RULES.items()
+        }
+        self._prompts = _Prompts(settings)
+
+    def check(self, path: str, text: str, *, bom: bool = False, named: bool = False) -> FileResult:
+        """Check the text of one file; see ``check_file``."""
+        problems: list[Hit] = []
+        try:
+            documents = list(read_documents(path, text, self._settings, bom=bom, named=named))
+        except InputError as error:
+            return self.unreadable(path, error.what)
+        except PromptguardError:
+            raise
+        except Exception as error:
+            documents = []
+            problems.append(_crash("the reader", error))
+        if not documents and not problems:
+            return FileResult(path, checked=False, reason=NOTHING if named else None)
+        file = documents[0].file if documents else Source(path, text)
+        found = [_Found(Span(0, 0), hit, None) for hit in problems]
+        for document in documents:
+            found += self._run(document)
+        return self._judge(path, file, documents, found)
+
+    def unreadable(self, path: str, reason: str) -> FileResult:
+        """The result for a file that cannot be read."""
+        hit = Hit("PG901", 0, 0, reason)
+        return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])
+
+    def _run(self, document: Document) -> Iterator[_Found]:
+        for name, detector in detectors(document.kind):
+            try:
+                for hit in detector(document, self._options):
+                    rule = RULES[hit.code]
+                    if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
+                        yield _Found(document.place(hit.start, hit.end).span, hit, document)
+            except Exception as error:
+                yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
+
+    def _judge(self, path: str, file: Source, documents: Sequence[Document], found: list[_Found]) -> FileResult:
+        suppressions = Suppressions(file, documents)
+        ignored, pointers = self._exceptions.of(path)
+        seen: set[tuple[str, int, int, str]] = set()
+        kept: list[_Found] = []
+        suppressed = 0
+        for item in sorted(found, key=_order):
+            hit = item.hit
+            key = (hit.code, item.span.start, item.span.end, hit.message)
+            if key in seen:
+                continue
+            seen.add(key)
+            pointer = _pointer(item)
+            out = suppressions.cover(hit.code, file.line_column(item.span.start)[0])
+            out = out or hit.code in ignored or any(hit.code in codes and _below(pointer, top) for top, codes in pointers)
+            if out and hit.code != "PG999":
+                suppressed += self._reports(hit)
+            else:
+                kept.append(item)
+        for problem in suppressions.problems():
+            hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
+            if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
+                suppressed += self._reports(hit)
+            else:
+                kept.append(_Found(Span(problem.start, problem.end), hit, None))
+        kept = [item for item in kept if self._reports(item.hit)]
+        kept.sort(key=_order)
+        return FileResult(path, True, tuple(self._records(path, file, documents, _bounded(kept))), suppressed)
+
+    def _reports(self, hit: Hit) -> bool:
+        """Whether a rule is selected and its finding is shown at this level."""
+        severity = hit.severity or RULES[hit.code].severity
+        return hit.code in self._selected and (severity != "note" or self._settings.pedantic)
+
+    def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
+        coster = Coster(self._settings.tokenizer)
+        inside = "/".join(parts_below(path, self._settings.root)) or path.replace(os.sep, "/")
+        shown_path = path.replace(os.sep, "/")
+        numbers: dict[str, int] = {}
+        keys: dict[tuple[int, int], str] = {}
+        for span, hit, document in found:
+            rule = RULES[hit.code]
+            line, column = file.line_column(span.start)
+            end_line, end_column = file.line_column(span.end)
+            block = document.block_at(hit.start) if document is not None else None
+            tokens = None
+            if document is not None and block in PREFIX and document.regions:
+                tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
+            if (line, end_line) not in keys:
+                keys[line, end_line] = _lines_key(file, line, end_line)
+            key = digest(f"{inside}\0{hit.code}\0{keys[line, end_line]}".encode("utf-8", "surrogatepass"), 16)
+            numbers[key] = numbers.get(key, 0) + 1
+            yield Record(
+                path=shown_path,
+                line=line,
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
+                code=hit.code,
+                name=rule.name,
+                severity=hit.severity or rule.severity,
+                confidence=hit.confidence or rule.confidence,
+                message=hit.message,
+                block=block,
+                tokens_lost=tokens,
+                tokenizer=coster.name if tokens is not None else None,
+                changes=hit.changes,
+                pointer=_pointer(_Found(span, hit, document)),
+                excerpt=_excerpt(file, line, column, end_line),
+                fix=_recorded_fix(file, hit.fix),
+                related=tuple(_related(file, document, hit)),
+                fingerprint=f"{key}:{numbers[key]}",
+            )
+
+
+class _Prompts:
+    """The prompts that the configuration makes of several files; their documents are read when a cost asks for them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._declared: dict[str, list[PromptDeclaration]] = {}
+        for declaration in settings.prompts:
+            if declaration.name is not None:
+                self._declared.setdefault(declaration.name, []).append(declaration)
+        self._read: dict[str, list[Document]] = {}
+
+    def documents(self, path: str, document: Document, own: Sequence[Document]) -> Sequence[Document]:
+        """All documents of the prompt that a document of a file belongs to, in the order of their files."""
+        name = document.prompt
+        if name is None or name not in self._declared:
+            return own
+        if name not in self._read:
+            self._read[name] = list(self._load(name))
+        place = os.path.abspath(path)
+        others = [other for other in self._read[name] if other.prompt == name and os.path.abspath(other.file.path) != place]
+        before = [other for other in others if os.path.abspath(other.file.path) < place]
+        return [*before, *own, *others[len(before) :]]
+
+    def _load(self, name: str) -> Iterator[Document]:
+        for path in sorted(self._files(name)):
+            try:
+                text = read_text(path, limit=MAX_BYTES)
+                yield from read_documents(path, text, self._settings, bom=False, named=True)
+            except InputError:
+                continue  # it is said where the file itself is checked
+
+    def _files(self, name: str) -> set[str]:
+        from promptguard.core.discover import find_files
+
+        root = self._settings.root
+        found: set[str] = set()
+        for declaration in self._declared[name]:
+            plain = os.path.join(root, declaration.path.lstrip("/"))
+            if os.path.isfile(plain):
+                found.add(plain)
+                continue
+            patterns = Patterns([declaration.path])
+            targets = find_files([root], (), also=lambda path, patterns=patterns: patterns.covers(parts_below(path, root)))  # type: ignore[misc]
+            found.update(target.path for target in targets if target.error is None)
+        return found
+
+
+def _crash(where: str, error: Exception) -> Hit:
+    what = shown(str(error), 200)
+    return Hit("PG999", 0, 0, f"{where} failed with {type(error).__name__}" + (f": {what}" if what else ""))
+
+
+def _order(item: _Found) -> tuple[int, int, str, str]:
+    return item.span.start, item.span.end, item.hit.code, item.hit.message
+
+
+def _bounded(found: Sequence[_Found]) -> list[_Found]:
+    """At most so many findings of a rule; the last one that is kept says how many there are more."""
+    counts: dict[str, int] = {}
+    for item in found:
+        counts[item.hit.code] = counts.get(item.hit.code, 0) + 1
+    if not any(count > _MAX_PER_RULE for count in counts.values()):
+        return list(found)
+    kept: list[_Found] = []
+    numbers: dict[str, int] = {}
+    for item in found:
+        code = item.hit.code
+        numbers[code] = numbers.get(code, 0) + 1
+        if numbers[code] < _MAX_PER_RULE:
+            kept.append(item)
+        elif numbers[code] == _MAX_PER_RULE:
+            more = counts[code] - _MAX_PER_RULE
+            message = item.hit.message + (f" (and {more:,} more in this file)" if more else "")
+            kept.append(item._replace(hit=item.hit._replace(message=message)))
+    return kept
+
+
+def _pointer(item: _Found) -> str | None:
+    document = item.document
+    if document is None or (document.pointer is None and not item.hit.pointer):
+        return None
+    return (document.pointer or "") + item.hit.pointer
+
+
+def _below(pointer: str | None, top: str) -> bool:
+    return pointer is not None and (pointer == top or pointer.startswith(top + "/"))
+
+
+def _lines_key(file: Source, line: int, end_line: int) -> str:
+    """The text of some lines without the blanks around it; of long ones both ends."""
+    starts = file.line_starts
+    first = starts[line - 1]
+    last = starts[end_line] if end_line < len(starts) else len(file.text)
+    if last - first <= 2 * _KEY_LENGTH:
+        return file.text[first:last].strip()
+    return file.text[first : first + _KEY_LENGTH] + file.text[last - _KEY_LENGTH : last]
+
+
+def _excerpt(file: Source, line: int, column: int, end_line: int) -> tuple[tuple[int, int, str], ...]:
+    """The first lines of a place; of long ones a window, on the first line around the column."""
+    starts = file.line_starts
+    lines = []
+    for number in range(line, min(end_line, line + _EXCERPT_LINES - 1) + 1):
+        first = starts[number - 1]
+        last = starts[number] if number < len(starts) else len(file.text)
+        cut = max(0, column - 1 - _EXCERPT_WIDTH // 2) if number == line and last - first > _EXCERPT_WIDTH else 0
+        text = file.text[first + cut : min(last, first + cut + _EXCERPT_WIDTH)]
+        lines.append((number, cut + 1, text.rstrip("\r\n")))
+    return tuple(lines)
+
+
+def _recorded_fix(file: Source, fix: Fix | None) -> RecordedFix | None:
+    if fix is None:
+        return None
+    edits = []
+    for span, text in fix.edits:
+        edits.append(FixEdit(span.start, span.end, *file.line_column(span.start), *file.line_column(span.end), text))
+    return RecordedFix(fix.title, fix.applicability, tuple(edits))
+
+
+def _related(file: Source, document: Document | None, hit: Hit) -> Iterator[RecordedPlace]:
+    if document is None:
+        return
+    for start, end, message in hit.related:
+        span = document.place(start, end).span
+        yield RecordedPlace(*file.line_column(span.start), *file.line_column(span.end), message)

@@ -1,0 +1,152 @@
+"""Files in, documents out: what in a file is a prompt, a tool schema or a command line, and where each part of it lies."""
+
+from __future__ import annotations
+
+from promptguard.checks.base import Block, Document
+from promptguard.core.source import Source
+from promptguard.lint.reading.declared import context_values, find_declaration
+from promptguard.lint.reading.evidence import begins_like_prompt, head_begins_like_prompt, is_foreign_text
+from promptguard.lint.reading.names import (
+    file_kind,
+    inner_suffix,
+    is_for_people,
+    is_foreign_template,
+    is_markdown,
+    is_verbatim,
+    name_block,
+    says_prompt,
+)
+from promptguard.lint.reading.prompts import Origin, make_document, text_document
+from promptguard.lint.settings import Settings
+from promptguard.parse.markdown import front_matter
+
+_MARK = "promptguard: block"
+
+
+def may_hold_prompt(path: str, head: bytes) -> bool:
+    """``False`` where a file need not be read whole, as ``read_documents`` would find nothing in it; quick.
+
+    Args:
+        path: with forward slashes. What the configuration says of it is not looked at (see ``is_declared``).
+        head: its first bytes, or all of them. What comes behind them has no say.
+    """
+    kind = file_kind(path)
+    if b"\0" in head:
+        return False
+    if kind == "jinja":
+        held = not is_foreign_template(path)
+    elif kind == "text":
+        held = says_prompt(path) or _MARK.encode() in head or (head_begins_like_prompt(head) and not is_for_people(path))
+    elif kind == "prompty":
+        held = True
+    elif kind is None:
+        held = False
+    else:
+        from promptguard.lint.reading.data import may_hold_data
+
+        held = may_hold_data(path, kind, head)
+    if held:
+        return True
+    from promptguard.lint.reading.serving import may_serve
+
+    return may_serve(path, head)
+
+
+def is_declared(path: str, settings: Settings) -> bool:
+    """Whether the configuration says that a file is a prompt."""
+    return find_declaration(path, settings) is not None
+
+
+def read_documents(path: str, text: str, settings: Settings, *, bom: bool = False, named: bool = False) -> list[Document]:
+    """What there is to check in a file.
+
+    Args:
+        path: as it is shown, with forward slashes.
+        text: its text without a byte order mark, line ends as they are.
+        settings: what is configured.
+        bom: it begins with a byte order mark.
+        named: the user named this very file: that it cannot be read as what its name says is an error then.
+
+    Returns:
+        The documents, in the order of their places; none where the file is neither a prompt nor anything else to check.
+
+    Raises:
+        InputError: a file that is meant to be a prompt cannot be read as one; names the place.
+        ConfigError: the context file that the configuration names cannot be used.
+    """
+    if "\0" in text:
+        return []
+    declaration = find_declaration(path, settings)
+    origin = Origin(path, bom=bom)
+    if declaration is not None:
+        origin = Origin(
+            declaration.name or path,
+            declaration.block,
+            declaration.syntax,
+            frozenset(declaration.stable),
+            frozenset(declaration.dynamic),
+            context_values(declaration, settings),
+            bom,
+        )
+    found = _documents(path, text, origin, declared=declaration is not None, named=named)
+    if found:
+        return found
+    from promptguard.lint.reading.serving import serving_documents
+
+    return serving_documents(path, text)
+
+
+def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
+    kind = file_kind(path)
+    base: Block = origin.block or name_block(path) or "system"
+    if kind == "jinja":
+        return _jinja(path, text, origin, base, declared=declared)
+    if kind == "prompty":
+        from promptguard.lint.reading.prompty import prompty_document
+
+        return [prompty_document(Source(path, text, "text"), origin, base)]
+    if kind == "text" or (kind is None and declared):
+        return _text(path, text, origin, base, declared=declared)
+    if kind is None:
+        return []
+    from promptguard.lint.reading.data import data_documents
+
+    return data_documents(path, text, kind, origin, declared=declared, named=named)
+
+
+def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
+    if not declared:
+        if is_foreign_template(path):
+            return []
+        if inner_suffix(path) == "json":
+            if name_block(path) != "tools" and not _emits_tools(text):
+                return []
+            base = "tools"
+        elif not says_prompt(path) and is_foreign_text(text):
+            return []
+    source = Source(path, text, "jinja")
+    matter = front_matter(text)
+    start = matter[2] if matter else 0
+    if origin.syntax not in (None, "jinja"):
+        return [make_document(source, origin, base, origin.syntax, start=start)]
+    return [make_document(source, origin, base, "jinja", start=start)]
+
+
+def _emits_tools(text: str) -> bool:
+    from promptguard.toolschema.marks import seems_tools
+
+    return seems_tools(text, "json")
+
+
+def _text(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
+    matter = front_matter(text)
+    start = matter[2] if matter else 0
+    if not (
+        declared
+        or says_prompt(path)
+        or _MARK in text
+        or (begins_like_prompt(text[start : start + 1000]) and not is_for_people(path))
+    ):
+        return []
+    markdown, verbatim = is_markdown(path), is_verbatim(path)
+    return [text_document(Source(path, text, "text"), origin, base, markdown=markdown, verbatim=verbatim, start=start)]

@@ -1,0 +1,67 @@
+"""What the configuration declares about a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from promptguard.core.errors import ConfigError, InputError
+from promptguard.lint.settings import PromptDeclaration, Settings
+
+if TYPE_CHECKING:
+    from promptguard.core.ignore import Patterns
+
+
+def find_declaration(path: str, settings: Settings) -> PromptDeclaration | None:
+    """The declaration whose pattern matches a file; of several the last one, as in ``.gitignore``.
+
+    Args:
+        path: relative to the current folder, or absolute.
+        settings: what was configured.
+    """
+    if not settings.prompts:
+        return None
+    # A path in angle brackets is that of a text in no file: it lies where the configuration does.
+    place = os.path.relpath(os.path.abspath(path), settings.root).replace(os.sep, "/")  # noqa: PTH100 (pathlib is slow to import)
+    parts = place.split("/")
+    if parts[0] == "..":
+        return None
+    return next((entry for entry in reversed(settings.prompts) if _pattern(entry.path).covers(parts)), None)
+
+
+def context_values(declaration: PromptDeclaration, settings: Settings) -> Mapping[str, object]:
+    """The values of the context file that a declaration names.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    if declaration.context is None:
+        return {}
+    path = os.path.join(settings.root, declaration.context)  # noqa: PTH118
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except OSError as error:
+        hint = "correct `context` in the configuration"
+        raise ConfigError(f"the context file cannot be read ({error.strerror or error})", where=path, hint=hint) from None
+    return _load(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=16)
+def _load(path: str, _changed: int, _size: int) -> Mapping[str, object]:
+    from pathlib import Path
+
+    from promptguard.parse.data import load_mapping
+
+    try:
+        return load_mapping(Path(path))
+    except InputError as error:
+        raise ConfigError(f"the context file {error.what}", where=error.where, hint=error.hint) from None
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str) -> Patterns:
+    from promptguard.core.ignore import Patterns
+
+    return Patterns([pattern])

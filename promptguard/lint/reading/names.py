@@ -1,0 +1,205 @@
+"""What the name of a file says: how it is read, whether it is a prompt, and which block it is."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from promptguard.checks.base import Block
+
+FileKind = Literal["jinja", "text", "prompty", "yaml", "json", "jsonl"]
+
+
+def _set(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_KINDS: dict[str, FileKind] = {
+    ".j2": "jinja",
+    ".jinja": "jinja",
+    ".jinja2": "jinja",
+    ".md": "text",
+    ".markdown": "text",
+    ".txt": "text",
+    ".prompt": "prompty",
+    ".prompty": "prompty",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+_MARKDOWN = (".md", ".markdown")
+
+# What a template makes is something else than a prompt where its name has one of these in front of the suffix.
+_FOREIGN_SUFFIXES = _set(
+    """
+    html htm xhtml xml svg css scss sass less rss xsl xslt xsd wsdl mjml eml hbs vue
+    js mjs cjs ts tsx jsx py pyi pyx rb php go rs java kt scala c h cc cpp hpp cs swift lua pl r jl dart gradle sbt proto graphql
+    sh bash zsh fish ksh ps1 psm1 bat cmd awk sql ddl hql tf tfvars hcl nix
+    yaml yml toml ini cfg conf cnf env properties plist service socket timer target mount netdev network desktop
+    dockerfile containerfile makefile mk cmake ninja tex latex rst adoc csv tsv ics vcf ipynb lock pem crt crontab cron sudoers
+    repo vhost htaccess nginx
+    """
+)
+_FOREIGN_NAMES = _set(
+    """
+    dockerfile containerfile makefile jenkinsfile vagrantfile hosts crontab sudoers fstab motd profile bashrc zshrc vimrc
+    gitignore dockerignore env
+    """
+)
+_FOREIGN_ENDS = frozenset({"config", "conf", "cfg", "rc"})
+# Files that are named like this say something to people, wherever they lie.
+_FOR_PEOPLE = _set(
+    """
+    readme changelog changes history news contributing license licence copying authors notice security support governance
+    maintainers codeowners roadmap todo faq install upgrading migration requirements robots cmakelists humans
+    """
+)
+_FOLDERS_FOR_PEOPLE = frozenset({"docs", "doc", "documentation", "website", "site", "blog", "wiki", "adr", "rfcs"})
+VERBATIM = frozenset({"agents", "claude", "gemini", "skill", "copilot-instructions", "claude.local", "agents.override"})
+"""Files that agents read as they are (AGENTS.md): nothing in them is a placeholder."""
+_PROMPT = frozenset({"prompt", "prompts", "systemprompt", "sysprompt", "metaprompt", "promptlib"})
+_ABOUT_PROMPTS = _set(
+    """
+    engineering guide guides guideline guidelines tips howto how tutorial caching cache cached injection injections overview design
+    notes report results evaluation comparison best practices practice roadmap testing security bash shell terminal why changelog
+    readme docs documentation index
+    """
+)
+# A whole name of such words, with at least one of the second row.
+_FILLING = _set(
+    "base default main my the agent assistant bot chat llm model ai gpt role core custom v version text tmpl template"
+)
+_WHOLE = frozenset({"system", "persona", "personas", "instruction", "instructions", "developer", "sys"})
+_WITH_WHOLE = frozenset({"message", "messages", "msg", "context", "role"})
+_PROMPT_FOLDERS = frozenset({"system", "personas", "persona", "instructions"})
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_GENERIC = _set("prompt prompts template templates tmpl message messages msg text content body v version base default main part")
+_BLOCK_WORDS: dict[str, Block] = {
+    "user": "user",
+    "human": "user",
+    "usr": "user",
+    "history": "history",
+    "conversation": "history",
+    "transcript": "history",
+    "tools": "tools",
+    "functions": "tools",
+    "toolset": "tools",
+    "toolbox": "tools",
+}
+_ALONE: dict[str, Block] = {"question": "user", "query": "user", "input": "user", "task": "user", "tool": "tools"}
+_TOOL_PARTS = _set("tool tools function functions schema schemas definition definitions spec specs list json")
+
+
+def file_kind(path: str) -> FileKind | None:
+    """How a file is read; ``None`` for a file that holds nothing for promptguard."""
+    dot = path.rfind(".")
+    return _KINDS.get(path[dot:].lower()) if dot >= 0 else None
+
+
+def is_markdown(path: str) -> bool:
+    return path.lower().endswith(_MARKDOWN)
+
+
+def words(name: str) -> list[str]:
+    """The words of a name in snake, kebab or camel case, lower case."""
+    return _WORD.findall(_CAMEL.sub("_", name).lower())
+
+
+def stem(path: str) -> str:
+    """The name of a file without its last suffix."""
+    name = path[path.rfind("/") + 1 :]
+    dot = name.rfind(".")
+    return name[:dot] if dot > 0 else name
+
+
+def inner_suffix(path: str) -> str:
+    """The suffix in front of the last one, without its dot, lower case: ``html`` of ``index.html.j2``; empty where there is none."""
+    inner = stem(path)
+    return inner[inner.rfind(".") + 1 :].lower() if "." in inner else ""
+
+
+def is_foreign_template(path: str) -> bool:
+    """Whether the name of a Jinja template says that it makes something else than a prompt."""
+    inner = inner_suffix(path)
+    if inner:
+        return inner in _FOREIGN_SUFFIXES
+    name = stem(path).lower().lstrip(".")
+    found = words(name)
+    folders = path.lower().split("/")[:-1]
+    ansible = "roles" in folders and "templates" in folders
+    return ansible or name in _FOREIGN_NAMES or (len(found) > 1 and found[-1] in _FOREIGN_ENDS)
+
+
+def is_for_people(path: str) -> bool:
+    """Whether a file is documentation by its name or folder."""
+    *folders, name = path.lower().split("/")
+    first = re.split(r"[.\-_ ]", name, maxsplit=1)[0]
+    return first in _FOR_PEOPLE or not _FOLDERS_FOR_PEOPLE.isdisjoint(folders)
+
+
+def is_verbatim(path: str) -> bool:
+    """Whether agents read the file as it is (``AGENTS.md``)."""
+    name = stem(path).lower()
+    return is_markdown(path) and (name in VERBATIM or name.endswith(".instructions"))
+
+
+def says_prompt(path: str) -> bool:
+    """Whether the name of a file or of one of its folders says that it is a prompt."""
+    if is_verbatim(path):
+        return True
+    name = stem(path)
+    found = words(name)
+    if re.split(r"[.\-_ ]", name.lower(), maxsplit=1)[0] in _FOR_PEOPLE:
+        return False
+    if name.lower().endswith(".prompt"):
+        return True
+    if not _PROMPT.isdisjoint(found) and _ABOUT_PROMPTS.isdisjoint(found):
+        return True
+    rest = [word for word in found if word not in _FILLING and not word.isdigit()]
+    if any(word in _WHOLE for word in rest) and all(word in _WHOLE or word in _WITH_WHOLE for word in rest):
+        return True
+    folders = path.split("/")[:-1]
+    if any(folder.lower() in _FOLDERS_FOR_PEOPLE for folder in folders):
+        return False
+    return any(_is_prompt_folder(folder) for folder in folders[-3:])
+
+
+def _is_prompt_folder(folder: str) -> bool:
+    if folder.lower() in _PROMPT_FOLDERS:
+        return True
+    found = words(folder)
+    return bool(found) and found[-1] in _PROMPT and _ABOUT_PROMPTS.isdisjoint(found)
+
+
+def name_block(path: str) -> Block | None:
+    """The block that the name of a file says it is: ``user`` for ``user_prompt.j2``, ``tools`` for ``tools.json.j2``."""
+    name = stem(path)
+    inner = inner_suffix(path)
+    if inner in ("md", "txt", "markdown", "json", "prompt", "text"):
+        name = name[: -len(inner) - 1]
+    block = _block_of(words(name))
+    if block is not None:
+        return block
+    parts = path.split("/")
+    folder = words(parts[-2]) if len(parts) > 1 else []
+    found = _block_of(folder)
+    return found if found == "user" else None
+
+
+def _block_of(found: list[str]) -> Block | None:
+    if "system" in found:
+        return "system"
+    rest = [word for word in found if word not in _GENERIC and not word.isdigit()]
+    if not rest:
+        return None
+    if len(rest) == 1 and rest[0] in _ALONE:
+        return _ALONE[rest[0]]
+    if rest[-1] in _BLOCK_WORDS:
+        return _BLOCK_WORDS[rest[-1]]
+    if rest[0] in ("tools", "tool", "functions") and all(word in _TOOL_PARTS for word in rest):
+        return "tools"
+    return "user" if rest[0] == "user" and rest[-1] in ("question", "query", "input", "request", "turn", "task") else None

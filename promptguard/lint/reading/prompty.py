@@ -1,0 +1,34 @@
+"""Files with front matter and a template: ``.prompt`` and ``.prompty``."""
+
+from __future__ import annotations
+
+import re
+
+from promptguard.checks.base import Block, Document, Syntax
+from promptguard.core.source import Source
+from promptguard.lint.reading.blocks import line_marks
+from promptguard.lint.reading.prompts import Origin, make_document
+from promptguard.lint.reading.syntax import guess_syntax
+from promptguard.parse.markdown import front_matter
+
+_MUSTACHE = re.compile(
+    r"^[ \t]*(?:template|format|type|template_format)[ \t]*:[ \t]*[\"']?(?:mustache|handlebars)\b", re.MULTILINE
+)
+
+
+def prompty_document(source: Source, origin: Origin, base: Block) -> Document:
+    """The document of such a file: what stands behind the front matter.
+
+    Raises:
+        InputError: a comment names a block that there is not.
+    """
+    matter = front_matter(source.text)
+    start = matter[2] if matter else 0
+    marks = line_marks(source, 0, start)
+    if marks and origin.block is None:
+        base = marks[-1][1]
+    return make_document(source, origin, base, origin.syntax or _syntax(source.text, start), start=start, roles=True)
+
+
+def _syntax(text: str, start: int) -> Syntax | None:
+    return "mustache" if _MUSTACHE.search(text, 0, start) else guess_syntax(text[start:])

@@ -1,0 +1,116 @@
+"""What a lint run has found, in a form that needs no source text: it goes between processes, into the cache and into reports."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from promptguard.core.finding import Applicability, Confidence, Severity
+
+
+class FixEdit(NamedTuple):
+    """Put ``text`` in the place of the code points ``[start, end)`` of the file (its byte order mark not counted).
+
+    ``line``, ``column`` and the end (exclusive) are from 1.
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+class RecordedFix(NamedTuple):
+    title: str
+    applicability: Applicability
+    edits: tuple[FixEdit, ...]
+
+
+class RecordedPlace(NamedTuple):
+    """Another place of the same file."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+
+
+class Record(NamedTuple):
+    """A finding, as it is reported.
+
+    Attributes:
+        path: as shown: relative to the current folder where it lies in it, with forward slashes.
+        line, column, end_line, end_column: from 1, the end exclusive; code points.
+        code, name, severity, confidence, message: see ``Finding`` and ``Rule``.
+        block: of the prompt; ``None`` where there is none.
+        tokens_lost: tokens behind the place in its block and in the blocks after it, all computed anew when it changes; ``None``
+            outside the prefix blocks.
+        tokenizer: what they were counted with.
+        changes: how often the value changes.
+        pointer: JSON pointer to the value that holds it.
+        excerpt: the first lines of the place, at most 3, each at most 400 code points, as (line number, first column, text).
+        fix: how to mend it.
+        related: other places.
+        fingerprint: stays the same when lines move: a hash of path, code and the text of the line, and a number for equal ones.
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    code: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    message: str
+    block: str | None
+    tokens_lost: int | None
+    tokenizer: str | None
+    changes: str | None
+    pointer: str | None
+    excerpt: tuple[tuple[int, int, str], ...]
+    fix: RecordedFix | None
+    related: tuple[RecordedPlace, ...]
+    fingerprint: str
+
+
+class FileResult(NamedTuple):
+    """What was found in one file.
+
+    Attributes:
+        path: as in ``Record``.
+        checked: it holds something to check.
+        records: the findings, in the order of their places.
+        suppressed: findings that a comment, the configuration or the baseline suppresses.
+        reason: why it was not checked although it was named, ``None`` otherwise.
+    """
+
+    path: str
+    checked: bool
+    records: tuple[Record, ...] = ()
+    suppressed: int = 0
+    reason: str | None = None
+
+
+class LintResult(NamedTuple):
+    """A whole run.
+
+    Attributes:
+        records: all findings, in the order of paths and places.
+        files: files that hold something to check.
+        looked_at: files that were read.
+        suppressed: findings not reported.
+        skipped: named files that hold nothing to check, with the reason.
+        fixed: fixes applied.
+    """
+
+    records: tuple[Record, ...]
+    files: int
+    looked_at: int
+    suppressed: int = 0
+    skipped: tuple[tuple[str, str], ...] = ()
+    fixed: int = 0

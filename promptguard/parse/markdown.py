@@ -1,0 +1,49 @@
+"""Markdown, as far as promptguard has to know it."""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
+_OPENING = re.compile(r"---[ \t]*(?:\r\n|\r|\n)")
+_CLOSING = re.compile(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
+_INLINE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\r\n]{1,500}\1(?!`)")
+
+
+def code_ranges(text: str) -> list[tuple[int, int]]:
+    """The ranges of fenced and inline code, marks included, in order. A fence that is not closed reaches to the end."""
+    if "`" not in text and "~~~" not in text:
+        return []
+    fences: list[tuple[int, int]] = []
+    opened: tuple[str, int] | None = None
+    for match in _FENCE.finditer(text):
+        marks, rest = match.group(1), match.group(2)
+        if opened is None:
+            if marks[0] == "~" or "`" not in rest:  # else it is inline code
+                opened = marks, match.start()
+        elif marks.startswith(opened[0]) and not rest.strip():
+            fences.append((opened[1], match.end()))
+            opened = None
+    if opened is not None:
+        fences.append((opened[1], len(text)))
+    ranges: list[tuple[int, int]] = []
+    at = 0
+    for start, end in [*fences, (len(text), len(text))]:
+        ranges.extend(match.span() for match in _INLINE.finditer(text, at, start))
+        if start < end:
+            ranges.append((start, end))
+        at = end
+    return ranges
+
+
+def front_matter(text: str) -> tuple[int, int, int] | None:
+    """The front matter between two lines ``---`` at the head of a text.
+
+    Returns:
+        Where its content begins and ends, and where the text behind it begins; ``None`` where there is none.
+    """
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end() - 1) if opening else None
+    if opening is None or closing is None:
+        return None
+    return opening.end(), max(opening.end(), closing.start() + len(closing.group(1))), closing.end()

@@ -1,0 +1,109 @@
+"""Where texts that are filled in later print their values, in each of the common notations."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from promptguard.parse.template_nodes import Block, Expr, Output, Template
+
+Found = tuple[int, int, Expr | None]
+"""Start and end with the braces, and what is printed; ``None`` where that cannot be said as an expression."""
+
+# Every quantifier is bounded: a line may have millions of characters.
+_FORMAT = re.compile(
+    r"\{\{|\}\}"
+    r"|\{(?P<name>[A-Za-z_]\w{0,99}(?:\.\w{1,100}|\[[^\[\]{}\n]{0,100}\])*|\d{0,9})"
+    r"(?:![rsa])?(?::(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,100})?\}"
+)
+_MUSTACHE = re.compile(r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}")
+_DOLLAR = re.compile(r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}")
+_ERB = re.compile(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%]|%(?!>)){0,1000})%>")
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*")
+_WORDS = frozenset({"else", "this"})  # what Handlebars has for itself
+
+
+def outputs(template: Template) -> Iterator[Output]:
+    """Every ``{{ … }}`` of a Jinja template, in source order."""
+    stack = [iter(template.body)]
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+        elif isinstance(node, Output):
+            yield node
+        elif isinstance(node, Block):
+            stack.extend(iter(section.body) for section in reversed(node.sections))
+
+
+def find_placeholders(text: str, syntax: str, *, skip: Sequence[tuple[int, int]] = (), start: int = 0) -> list[Found]:
+    """Where a text that is no Jinja template prints values, in order.
+
+    Args:
+        text: the text.
+        syntax: ``format`` (``{name}``; ``{{`` and ``}}`` stand for braces), ``mustache`` (``{{name}}``, ``{{{name}}}``; sections,
+            partials and comments print nothing), ``dollar`` (``${name}``; ``$$`` stands for a dollar), ``erb`` (``<%= name %>``).
+        skip: ranges, in order, in which nothing is a placeholder.
+        start: where to begin.
+    """
+    found = list(_NOTATIONS[syntax](text, start))
+    if not skip:
+        return found
+    starts = [begin for begin, _ in skip]
+    return [item for item in found if not (at := bisect_right(starts, item[0])) or item[0] >= skip[at - 1][1]]
+
+
+def _format(text: str, start: int) -> Iterator[Found]:
+    for match in _FORMAT.finditer(text, start):
+        if match.group("name") is not None:
+            yield match.start(), match.end(), _dotted(text, *match.span("name"))
+
+
+def _mustache(text: str, start: int) -> Iterator[Found]:
+    for match in _MUSTACHE.finditer(text, start):
+        group = "raw" if match.group("raw") is not None else "name"
+        if match.group("mark") in (None, "", "&") and match.group(group).strip() not in ("", "else"):
+            yield match.start(), match.end(), _dotted(text, *_stripped(text, *match.span(group)))
+
+
+def _dollar(text: str, start: int) -> Iterator[Found]:
+    for match in _DOLLAR.finditer(text, start):
+        if match.group("name"):
+            yield match.start(), match.end(), _expression(text, *match.span("name"))
+
+
+def _erb(text: str, start: int) -> Iterator[Found]:
+    for match in _ERB.finditer(text, start):
+        if match.group("mark") == "=":
+            begin, end = match.span("name")
+            yield match.start(), match.end(), _expression(text, begin, end - text.endswith("-", begin, end))
+
+
+_NOTATIONS: dict[str, Callable[[str, int], Iterator[Found]]] = {
+    "format": _format,
+    "mustache": _mustache,
+    "dollar": _dollar,
+    "erb": _erb,
+}
+
+
+def _dotted(text: str, start: int, end: int) -> Expr | None:
+    """A name with what it has below it, as ``user.name`` or ``items[0]``; nothing else is tried."""
+    if text[start:end] in _WORDS or not _NAME.fullmatch(text, start, end):
+        return None
+    return _expression(text, start, end)
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _expression(text: str, start: int, end: int) -> Expr | None:
+    from promptguard.parse.template import parse_expression  # a text with no placeholder does without it
+
+    return parse_expression(text, start, end)

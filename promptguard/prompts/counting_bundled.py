@@ -1,0 +1,154 @@
+"""The tokenizer of the tiny model that ships with promptguard, in plain Python: byte-level BPE as llama.cpp does it.
+
+It is here for the time that it takes to start: some milliseconds, without a library.
+"""
+
+# ruff: noqa: PTH100, PTH113, PTH118, PTH120, PTH123 - pathlib takes longer to import than all the rest here
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter as Tally
+from heapq import heapify, heappop, heappush
+
+from promptguard.core.errors import InputError
+
+_MODEL = "fixtures/models/tiny/promptguard-tiny.gguf"
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+_EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
+_CACHED_PIECES = 1 << 16
+
+# The pre-tokenizer that llama.cpp calls qwen2. Python's re has no \p{L} and \p{N}: numbers are its digits and those of the
+# categories Nl and No (beyond U+FFFF they are taken for letters), letters the other word characters. \s is spelled out because
+# Python counts U+001C to U+001F in.
+_NUMBER = (
+    r"\d\u00b2\u00b3\u00b9\u00bc-\u00be\u09f4-\u09f9\u0b72-\u0b77\u0bf0-\u0bf2\u0c78-\u0c7e\u0d58-\u0d5e\u0d70-\u0d78"
+    r"\u0f2a-\u0f33\u1369-\u137c\u16ee-\u16f0\u17f0-\u17f9\u19da\u2070\u2074-\u2079\u2080-\u2089\u2150-\u2182\u2185-\u2189"
+    r"\u2460-\u249b\u24ea-\u24ff\u2776-\u2793\u2cfd\u3007\u3021-\u3029\u3038-\u303a\u3192-\u3195\u3220-\u3229\u3248-\u324f"
+    r"\u3251-\u325f\u3280-\u3289\u32b1-\u32bf\ua6e6-\ua6ef\ua830-\ua835"
+)
+_SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPLIT = (
+    rf"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?[^\W_{_NUMBER}]+|[{_NUMBER}]"
+    rf"| ?(?:[^{_SPACE}\w]|_)+[\r\n]*|[{_SPACE}]*[\r\n]+|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
+)
+_NORMAL = 1  # token type of GGUF
+
+
+class Bundled:
+    """Counts with the bundled tokenizer; a ``Counter``.
+
+    The counts are those of llama.cpp with the model. Only a run of more than 1,024 bytes without a place to cut (base64, a line
+    drawn of dashes) is estimated, from its first 1,024 bytes, so that no text takes long.
+
+    Raises:
+        InputError: the installation does not hold the model.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        tokens, types, merges = _vocabulary()
+        special = [token for token, kind in zip(tokens, types, strict=True) if kind != _NORMAL]
+        self._special = re.compile("|".join(map(re.escape, special)))
+        self._split = re.compile(_SPLIT)
+        self._tokens = frozenset(tokens)
+        self._ranks = {merge: rank for rank, merge in enumerate(merges)}
+        self._letters = _letters()
+        self._counts: dict[str, int] = {}
+
+    def count(self, text: str) -> int:
+        """The number of tokens of a text."""
+        parts = self._special.split(text)
+        total = len(parts) - 1
+        counts = self._counts
+        for piece, times in Tally(piece[0] for part in parts for piece in self._split.finditer(part)).items():
+            size = counts.get(piece)
+            if size is None:
+                if len(counts) >= _CACHED_PIECES:
+                    counts.clear()
+                size = counts[piece] = self._count_piece(piece)
+            total += size * times
+        return total
+
+    def _count_piece(self, piece: str) -> int:
+        word = piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
+        if word in self._tokens:
+            return 1  # no token of this vocabulary is cut when it stands alone
+        size = self._merge(word[:_EXACT_BYTES])
+        return size if len(word) <= _EXACT_BYTES else size * len(word) // _EXACT_BYTES
+
+    def _merge(self, word: str) -> int:
+        """The number of tokens that are left when all merges are done: the first in rank first, of equals the leftmost."""
+        ranks = self._ranks
+        parts = list(word)  # of parts that were joined the first holds the text, the others nothing
+        after = list(range(1, len(parts) + 1))
+        before = list(range(-1, len(parts) - 1))
+        queue = []
+        for at in range(len(parts) - 1):
+            rank = ranks.get(f"{parts[at]} {parts[at + 1]}")
+            if rank is not None:
+                queue.append((rank, at))
+        heapify(queue)
+        left = len(parts)
+        while queue:
+            rank, at = heappop(queue)
+            right = after[at]
+            if right >= len(parts) or ranks.get(f"{parts[at]} {parts[right]}") != rank:
+                continue  # one of the two was joined with another part meanwhile
+            parts[at] += parts[right]
+            parts[right] = ""
+            left -= 1
+            after[at] = following = after[right]
+            if following < len(parts):
+                before[following] = at
+                if (rank := ranks.get(f"{parts[at]} {parts[following]}")) is not None:
+                    heappush(queue, (rank, at))
+            if (preceding := before[at]) >= 0 and (rank := ranks.get(f"{parts[preceding]} {parts[at]}")) is not None:
+                heappush(queue, (rank, preceding))
+        return left
+
+
+def _letters() -> dict[int, str]:
+    """The letter that byte-level BPE writes for each byte that it cannot write as itself."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in printable]
+    return {byte: chr(0x100 + index) for index, byte in enumerate(others)}
+
+
+def _vocabulary() -> tuple[list[str], bytes, list[str]]:
+    """Tokens, their types and the merges, right out of the model: the file is our own, so its keys are found by their bytes."""
+    with open(_model(), "rb") as file:
+        data = file.read()
+    return _strings(data, b"tokenizer.ggml.tokens"), _types(data), _strings(data, b"tokenizer.ggml.merges")
+
+
+def _array(data: bytes, key: bytes) -> tuple[int, int]:
+    """Where the elements of an array begin, and how many there are."""
+    at = data.index(key) + len(key) + 8  # behind the key: the type of the value and of the elements, 4 bytes each
+    return at + 8, int.from_bytes(data[at : at + 8], "little")
+
+
+def _strings(data: bytes, key: bytes) -> list[str]:
+    at, count = _array(data, key)
+    found = []
+    for _ in range(count):
+        start = at + 8
+        at = start + int.from_bytes(data[at:start], "little")
+        found.append(data[start:at].decode())
+    return found
+
+
+def _types(data: bytes) -> bytes:
+    """The type of each token: 32 bits each, of which the lowest 8 are in use."""
+    at, count = _array(data, b"tokenizer.ggml.token_type")
+    return data[at : at + 4 * count : 4]
+
+
+def _model() -> str:
+    for root in (os.path.join(_PACKAGE, "_data"), os.path.dirname(_PACKAGE)):
+        path = os.path.join(root, *_MODEL.split("/"))
+        if os.path.isfile(path):
+            return path
+    raise InputError("a file of promptguard itself is missing", where=_MODEL, hint="install promptguard again")

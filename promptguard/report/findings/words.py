@@ -1,0 +1,121 @@
+"""What the formats say in the same words: where a finding is, what it costs, how it is mended, how many there are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from promptguard.lint.result import LintResult, Record, RecordedFix
+from promptguard.report.plain import visible
+
+_WHEN = {
+    "request": "on every request",
+    "minute": "every minute",
+    "day": "every day",
+    "conversation": "in every conversation",
+    "deployment": "after every deployment",
+}
+_APPLIED = {"safe": "safe: --fix", "unsafe": "unsafe: --fix --unsafe-fixes", "display": "by hand"}
+
+
+class Counts(NamedTuple):
+    """Numbers of findings, of files that have some, and of fixes that can be applied."""
+
+    errors: int
+    warnings: int
+    notes: int
+    files: int
+    safe: int
+    unsafe: int
+
+
+def count(result: LintResult) -> Counts:
+    severities = [record.severity for record in result.records]
+    fixes = [record.fix.applicability for record in result.records if record.fix is not None]
+    return Counts(
+        severities.count("error"),
+        severities.count("warning"),
+        severities.count("note"),
+        len({record.path for record in result.records}),
+        fixes.count("safe"),
+        fixes.count("unsafe"),
+    )
+
+
+def where(record: Record) -> str:
+    """``path:line:column``."""
+    return f"{visible(record.path)}:{record.line}:{record.column}"
+
+
+def cost(record: Record) -> str:
+    """What the finding costs, as a sentence without a full stop; empty where that is not known."""
+    lost = record.tokens_lost
+    if lost is None:
+        return ""
+    if lost == 0:
+        return "no token of the prefix follows it"
+    when = _WHEN.get(record.changes or "", "whenever it changes")
+    counted = f" (counted with {visible(record.tokenizer)})" if record.tokenizer else ""
+    return f"{plural(lost, 'token')} {'is' if lost == 1 else 'are'} computed again {when}{counted}"
+
+
+def mend(fix: RecordedFix) -> str:
+    """What a fix does, and which flags apply it."""
+    return f"{visible(fix.title)} ({_APPLIED[fix.applicability]})"
+
+
+def plural(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def findings(counts: Counts) -> str:
+    """How many findings there are: ``3 errors and 1 warning``; empty where there are none."""
+    named = [(counts.errors, "error"), (counts.warnings, "warning"), (counts.notes, "note")]
+    *most, last = [plural(number, word) for number, word in named if number] or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def summary(result: LintResult) -> str:
+    """All in one line, with a full stop."""
+    counts = count(result)
+    parts = [f"Fixed {plural(result.fixed, 'finding')}."] if result.fixed else []
+    if result.records:
+        parts.append(f"Found {findings(counts)} in {plural(counts.files, 'file')} ({result.files:,} checked).")
+    elif result.files:
+        parts.append(f"All checks passed ({plural(result.files, 'file')}).")
+    else:
+        parts.append(f"Nothing to check in {plural(result.looked_at, 'file')}.")
+    if result.suppressed:
+        parts.append(f"Suppressed {plural(result.suppressed, 'finding')}.")
+    verb = "is" if (counts.safe or counts.unsafe) == 1 else "are"
+    if counts.safe:
+        more = f", {counts.unsafe:,} more with --unsafe-fixes" if counts.unsafe else ""
+        parts.append(f"{counts.safe:,} {verb} fixable with --fix{more}.")
+    elif counts.unsafe:
+        parts.append(f"{counts.unsafe:,} {verb} fixable with --fix --unsafe-fixes.")
+    return " ".join(parts)
+
+
+class RuleCount(NamedTuple):
+    """The findings of one rule; ``tokens_lost`` is the most that one of them loses, since losses overlap."""
+
+    code: str
+    name: str
+    findings: int
+    tokens_lost: int | None
+
+
+def by_rule(result: LintResult) -> list[RuleCount]:
+    """The rules that found something, those with most findings first."""
+    found: dict[str, list[Record]] = {}
+    for record in result.records:
+        found.setdefault(record.code, []).append(record)
+    counts = [
+        RuleCount(
+            code,
+            records[0].name,
+            len(records),
+            max((record.tokens_lost for record in records if record.tokens_lost is not None), default=None),
+        )
+        for code, records in found.items()
+    ]
+    return sorted(counts, key=lambda item: (-item.findings, item.code))
