@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
-from promptguard.lint.standin import present_detectors as detectors
+from promptguard.checks.registry import detectors
 from promptguard.checks.rule import Rule
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
@@ -18,15 +18,12 @@ from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
 from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
+from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.select import Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import PromptDeclaration, Settings
 from promptguard.lint.suppress import UNUSED, Suppressions
 
-try:
-    from promptguard.lint.reading import read_documents
-except ImportError:
-    from promptguard.lint.standin import read_documents
 
 MAX_BYTES = 8 << 20
 """A larger file is not read."""
@@ -99,6 +96,10 @@ class Checker:
         for document in documents:
             found += self._run(document)
         return self._judge(path, file, documents, found)
+
+    def is_prompt(self, path: str) -> bool:
+        """Whether a file is meant to be checked, as its name or the configuration says."""
+        return may_hold_prompt(path.replace(os.sep, "/"), b"") or is_declared(path, self._settings)
 
     def unreadable(self, path: str, reason: str) -> FileResult:
         """The result for a file that cannot be read."""
