@@ -1,13 +1,13 @@
 """What the names in a template are bound to, and so where the values come from that it prints: data flow from the tree alone.
 
-``set``, ``with``, ``for``, macros and their arguments, namespaces and captured blocks are followed; what both branches of an ``if``
+``set``, ``with``, ``for``, macros and their arguments, namespaces and captured blocks are followed. What each branch of an ``if``
 may bind counts, a branch that can never run does not. Nothing is rendered.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from promptguard.checks.base import PREFIX, Changes, Document
@@ -61,8 +61,9 @@ from promptguard.parse.template_nodes import (
 )
 from promptguard.prompts.names import names_fixed_date
 
-_DEEPEST_BODY = 60
-_DEEPEST_EXPRESSION = 120
+_DEEPEST_BODY = 40  # nested statements
+_DEEPEST = 100  # nested statements and expressions together
+_MACRO_DEPTH = 8  # a call of a macro counts as so many, since it takes so many frames
 _MOST_ORIGINS = 16
 _LONGEST_NAME = 200
 _BOOLEAN = frozenset(("and", "or", "not"))
@@ -233,7 +234,7 @@ class Flow:
         self._capturing = 0
         self._depth = 0
         if document.template is not None:
-            self._body(document.template.body, Scope())
+            self._body(document.template.body, Scope(_BUILT_IN))
             self._uncalled_macros()
         else:
             self._placeholders()
@@ -250,7 +251,9 @@ class Flow:
             at = max(at, placeholder.end)
             if placeholder.expression is not None and self._prefix.range_at(placeholder.start):
                 value = self.evaluate(placeholder.expression, scope)
-                self.prints.append(Print(placeholder.start, placeholder.end, _of_text(self._document, placeholder, value.origins)))
+                self.prints.append(
+                    Print(placeholder.start, placeholder.end, _of_text(self._document, placeholder, value.origins))
+                )
         self.texts.extend(self._prefix.parts(at, len(self._document.text)))
 
     def _body(self, nodes: list[Node], scope: Scope) -> None:
@@ -357,9 +360,7 @@ class Flow:
                 value = self.evaluate(iterated, scope)
                 if value.origins and self._prefix.range_at(iterated.start):
                     self.loops.append(Loop(iterated.start, iterated.end, iterated, value.origins))
-                element = Value(
-                    tuple(origin._replace(element=True) for origin in value.origins if origin.nature.code not in ORDERS)
-                )
+                element = Value(tuple(origin._replace(element=True) for origin in _ordered(value.origins)))
                 for target in tag.targets:
                     inner.names[target] = element
                 inner.names["loop"] = _FIXED
@@ -413,17 +414,15 @@ class Flow:
             for key, item in zip(expression.items[::2], expression.items[1::2], strict=False):
                 if isinstance(key, Const) and isinstance(key.value, str):
                     parts[key.value] = self.evaluate(item, scope)
-        elif isinstance(expression, Call) and isinstance(expression.function, Name):
-            if expression.function.name in ("namespace", "dict"):
-                keywords = [argument for argument in expression.arguments if isinstance(argument, Keyword)]
-                parts = {keyword.name: self.evaluate(keyword.value, scope) for keyword in keywords}
+        elif isinstance(expression, Call) and _dotted(expression.function) in ("namespace", "dict"):
+            keywords = [argument for argument in expression.arguments if isinstance(argument, Keyword)]
+            parts = {keyword.name: self.evaluate(keyword.value, scope) for keyword in keywords}
         return value._replace(attributes=parts) if parts is not None else value
 
     def _merge(self, values: list[Value]) -> Value:
         """One of several values, nobody knows which."""
-        first = values[0]
-        if all(value == first for value in values):
-            return first
+        if all(value is values[0] for value in values):
+            return values[0]
         origins = (self._free(value.path, -1, -1).origins if value.path else value.origins for value in values)
         macro = next((value.macro for value in values if value.macro is not None), None)
         return Value(_joined(origins), macro=macro)
@@ -457,7 +456,9 @@ class Flow:
             for number, target in enumerate(macro.section.tag.targets):
                 scope.names[target] = Value((Origin(_UNKNOWN_VARIABLE, -1, -1, parameter=number),))
             scope.names["caller"] = _FIXED
+            self._depth += _MACRO_DEPTH
             macro.printed = self._captured(macro.section.body, scope)
+            self._depth -= _MACRO_DEPTH
         return macro.printed
 
     # Expressions
@@ -465,7 +466,7 @@ class Flow:
     def evaluate(self, expression: Expr, scope: Scope) -> Value:
         """What is known of the value of an expression."""
         handler = _HANDLERS.get(type(expression))
-        if handler is None or self._depth > _DEEPEST_EXPRESSION + _DEEPEST_BODY:
+        if handler is None or self._depth >= _DEEPEST:
             return _FIXED
         self._depth += 1
         value = handler(self, expression, scope)
@@ -526,17 +527,22 @@ class Flow:
             if _covers(self._document.stable, called):
                 return Value(arguments)
             module_call = method == "strftime" and called in ("time.strftime", "datetime.strftime")
-            nature = CLOCK if module_call and len(node.arguments) == 1 else of_call(called) if method not in CLOCK_METHODS else None
+            nature = (
+                CLOCK if module_call and len(node.arguments) == 1 else of_call(called) if method not in CLOCK_METHODS else None
+            )
             if nature is not None:
-                own = (Origin(nature, node.start, node.end, declared=_covers(self._document.dynamic, called)),)
+                own: tuple[Origin, ...] = (
+                    Origin(nature, node.start, node.end, declared=_covers(self._document.dynamic, called)),
+                )
                 if pattern is not None:
                     own = _written(own, pattern)
                 return Value(_joined((own, arguments)))
             if not method:
                 if called in PURE:
-                    return Value(arguments)
-                unknown = Origin(_UNKNOWN_VARIABLE, node.start, node.end, called)
-                return Value(arguments or (unknown,))
+                    return Value(_ordered(arguments) if called in SORTING else arguments)
+                if pattern is not None and "%" in str(pattern.value):
+                    arguments = _written(arguments, pattern)
+                return Value(arguments or (Origin(_UNKNOWN_VARIABLE, node.start, node.end, called),))
         if not isinstance(function, Attr):
             return Value(arguments)
         value = self.evaluate(function.value, scope)
@@ -587,7 +593,7 @@ class Flow:
             return self._part(node, value, str(node.arguments[0].value))
         origins = value.origins
         if name in SORTING:
-            origins = tuple(origin for origin in origins if origin.nature.code not in ORDERS)
+            origins = _ordered(origins)
         elif name in DRAWING_FILTERS:
             origins = (Origin(RANDOM_CHOICE, node.start, node.end), *origins)
         elif name in RELATIVE_FILTERS:
@@ -596,7 +602,11 @@ class Flow:
         elif name in TIME_FILTERS:
             origins = _time_filter(node, value)
         elif name in HASH_FILTERS:
-            if origins and all(origin.nature.code == UNKNOWN for origin in origins) and not any(o.element for o in origins):
+            if (
+                origins
+                and all(origin.nature.code == UNKNOWN for origin in origins)
+                and all(o.name and not o.element for o in origins)
+            ):
                 origins = (Origin(HASHED, node.start, node.end),)
         elif name in UNORDERED_FILTERS:
             origins = (*origins, Origin(UNORDERED, node.start, node.end))
@@ -626,7 +636,7 @@ class Flow:
 
     def _truth(self, test: Expr, scope: Scope) -> bool | None:
         """Whether a test always holds or never does; ``None`` where that is not known."""
-        if isinstance(test, Operation) and test.operator in _BOOLEAN and self._depth < _DEEPEST_EXPRESSION:
+        if isinstance(test, Operation) and test.operator in _BOOLEAN and self._depth < _DEEPEST:
             self._depth += 1
             truths = [self._truth(operand, scope) for operand in test.operands]
             self._depth -= 1
@@ -643,7 +653,7 @@ class Flow:
 
     def _compared(self, test: Expr, scope: Scope) -> tuple[Origin, ...]:
         """The origins of what a test looks at, more than whether it is there."""
-        if isinstance(test, Operation) and self._depth < _DEEPEST_EXPRESSION:
+        if isinstance(test, Operation) and self._depth < _DEEPEST:
             if test.operator not in _BOOLEAN:
                 return self._all(test.operands, scope)
             self._depth += 1
@@ -655,6 +665,8 @@ class Flow:
         return self.evaluate(test, scope).origins if isinstance(test, Call) else ()
 
 
+_BUILT_IN = Scope()
+_BUILT_IN.names.update(dict.fromkeys(("self", "super", "caller", "varargs", "kwargs", "loop"), _FIXED))
 _UNKNOWN_VARIABLE = Nature(UNKNOWN, "a variable", "conversation", "low")
 
 _HANDLERS: dict[type[Expr], Callable[[Flow, Any, Scope], Value]] = {
@@ -681,18 +693,22 @@ def _joined(groups: Iterable[tuple[Origin, ...]]) -> tuple[Origin, ...]:
     return tuple(found)
 
 
+def _ordered(origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
+    """The same without what is only about the order."""
+    return tuple(origin for origin in origins if origin.nature.code not in ORDERS)
+
+
 def _has(origins: tuple[Origin, ...], code: str) -> bool:
     return any(origin.nature.code == code for origin in origins)
 
 
-def _covers(names: Iterable[str], name: str) -> bool:
+def _covers(names: Collection[str], name: str) -> bool:
     """Whether names hold a dotted name or one above it."""
-    while True:
-        if name in names:  # type: ignore[operator]
+    while names and name:
+        if name in names:
             return True
-        name, dot, _ = name.rpartition(".")
-        if not dot:
-            return False
+        name = name.rpartition(".")[0]
+    return False
 
 
 def _dotted(node: Expr) -> str:
@@ -733,7 +749,7 @@ def _time_filter(node: Filter, value: Value) -> tuple[Origin, ...]:
     origins = value.origins
     if value.constant in ("now", "today"):
         origins = (Origin(CLOCK, node.start, node.end),)
-    elif value.constant == "%" or (isinstance(value.constant, str) and "%" in value.constant):
+    elif isinstance(value.constant, str) and "%" in value.constant and not node.arguments:
         return (Origin(CLOCK._replace(changes=changes_of_format(value.constant)), node.start, node.end),)
     elif origins and value.path and origins[0].nature.code == UNKNOWN and not names_fixed_date(value.path):
         origins = (Origin(WRITTEN_TIME, node.start, node.end),)

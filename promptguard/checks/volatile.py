@@ -61,12 +61,12 @@ _ORDERED_SETS = _set(
 
 PURE = _set(
     "range dict namespace cycler joiner list tuple str int float bool len enumerate zip min max sum abs round sorted reversed"
-    " raise_exception caller super gettext ngettext _ url_for static include"
+    " raise_exception gettext ngettext _ static include"
 )
 """Functions whose result depends on nothing but their arguments."""
 
 SORTING = _set("sort sorted dictsort groupby sum max min")
-"""Filters behind which the order of a value no longer matters."""
+"""Filters and functions behind which the order of a value no longer matters."""
 TESTING = _set("length count wordcount")
 """Filters that print a size."""
 TIME_FILTERS = _set(
@@ -120,7 +120,9 @@ def of_call(name: str) -> Nature | None:
         return LISTING
     if function in _RANDOM or (function in _DRAWS and (root in _RANDOM_MODULES or not module)):
         return RANDOM_CHOICE
-    if function in _CLOCK_CALLS and (not module or kind_of_name(root) == "clock" or root in ("dt", "pendulum", "arrow", "timezone")):
+    if function in _CLOCK_CALLS and (
+        not module or kind_of_name(root) == "clock" or root in ("dt", "pendulum", "arrow", "timezone")
+    ):
         return _of_kind("clock", name, "high")
     found = words(function)
     while len(found) > 1 and found[0] in _GETTERS:
