@@ -18,8 +18,8 @@ MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
 
 _LONGEST_LABEL = 60
-_LABEL = re.compile(r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}")
-_BEHIND_VALUE = re.compile(r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}")
+_LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
+_BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
 
 _OFTEN: dict[Changes, str] = {
     "request": "with every request",
@@ -121,10 +121,9 @@ class _Report:
 
     def _early(self, place: Print, origin: Origin, severity: Severity) -> Hit:
         count = self._static.behind(place.end)
-        reason = f", which is declared to change {_OFTEN['request']}" if origin.declared else ""
-        message = f"prints a variable{reason} in front of {count:,} static characters"
+        message = "prints a variable that is declared to change" if origin.declared else "prints a variable"
         if count:
-            message += ": put it behind them, at the end of the block"
+            message += f" in front of {count:,} static characters: put it behind them, at the end of the block"
         return self._hit(place, origin, message, severity)
 
     def _hit(self, place: Print, origin: Origin, message: str, severity: Severity | None = None) -> Hit:
@@ -163,7 +162,8 @@ class _Report:
         newline = text.find("\n", place.end, min(high, place.end + 2 * _LONGEST_LABEL))
         if newline < 0 or (start != low and text[start - 1] != "\n"):
             return None
-        if _LABEL.fullmatch(text, start, place.start) is None or _BEHIND_VALUE.fullmatch(text, place.end, newline) is None:
+        label = re.compile(_LABEL).fullmatch(text, start, place.start)
+        if label is None or re.compile(_BEHIND_VALUE).fullmatch(text, place.end, newline) is None:
             return None
         line = text[start : newline + 1]
         if "{{-" in line or "-}}" in line or not self._stands_alone(place, start, newline, high):

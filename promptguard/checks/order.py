@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,14 +11,21 @@ from promptguard.checks.volatile import ORDERS
 from promptguard.core.finding import Fix
 from promptguard.parse.template_nodes import Attr, Call, Expr, Filter, Item, Name, Output
 
-_HINT = re.compile(r"set\b|[a-z]Set\b|listdir|glob|iterdir|walk|scandir|union|intersection|difference")
-"""A document without any of these names has nothing to report, so that most are not looked at twice."""
+_HINTS = (
+    *("set(", "_set", "Set", "|set", "| set", "union(", "intersection(", "difference("),
+    *("listdir", "glob", "iterdir", "walk(", "scandir"),
+)
+"""A document without any of these has nothing to report, so that most are not looked at twice."""
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
     """The findings of PG201 and PG204 in one prompt."""
     prefix = Prefix(document)
-    if not prefix.starts or (not document.placeholders and document.template is None) or _HINT.search(document.text) is None:
+    if (
+        not prefix.starts
+        or (not document.placeholders and document.template is None)
+        or not any(hint in document.text for hint in _HINTS)
+    ):
         return
     flow = Flow(document, prefix)
     expressions = _printed_expressions(document)
@@ -55,9 +61,7 @@ def _fix(document: Document, expression: Expr | None, origin: Origin) -> Fix | N
     """``| sort`` right behind the list itself, in front of the filters that use it."""
     if document.syntax != "jinja" or expression is None or "walk" in document.text[origin.start : origin.end]:
         return None
-    while isinstance(expression, Filter) and expression.value is not None and expression.start <= origin.start:
-        if expression.end == origin.end:
-            break
+    while isinstance(expression, Filter) and expression.value is not None and expression.end != origin.end:
         expression = expression.value
     if not isinstance(expression, (Name, Attr, Item, Call, Filter)):
         return None

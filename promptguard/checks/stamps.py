@@ -20,7 +20,7 @@ _HEADER_LINES = 3
 _LONGEST_HEADER = 300
 
 _TEMPORARY = ("/tmp/", "/var/folders/")  # noqa: S108 - to be found, not used
-_DIGITS = re.compile(r"\d\d")
+_DIGITS = re.compile(r"[0-9][0-9a-fA-F]")
 
 
 class Stamp(NamedTuple):
