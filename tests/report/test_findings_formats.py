@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from lint_results import CLEAN, CLOCK, HOSTILE, RESULT
 
-from promptguard.core.errors import InputError
+from promptguard.core.errors import ConfigError, InputError
 from promptguard.lint.result import LintResult, Record, RecordedFix, RecordedPlace
+from promptguard.report.files import parse_report_options
 from promptguard.report.findings import FORMATS, markdown, write_findings, write_report_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -181,3 +182,9 @@ def test_the_text_formats_import_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)})
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_report_options_of_lint() -> None:
+    assert parse_report_options(["sarif=a", "json=b"], FORMATS) == [("sarif", Path("a")), ("json", Path("b"))]
+    with pytest.raises(ConfigError, match=r"unknown report format 'sarf'; did you mean sarif\?"):
+        parse_report_options(["sarf=a"], FORMATS)

@@ -159,7 +159,7 @@ def test_selectors(selector: str, codes: set[str]) -> None:
     ("selector", "message"),
     [
         ("clok", "there is no rule 'clok'; did you mean clock?"),
-        ("PG1O1", "there is no rule 'PG1O1'; did you mean PG101?"),
+        ("PG99O", "there is no rule 'PG99O'; did you mean PG999?"),
         ("", "there is no rule ''; promptguard rule lists them"),
         ("P", "there is no rule 'P'; promptguard rule lists them"),
     ],
