@@ -52,7 +52,8 @@ class Const(Expr):
     __slots__ = ("value",)
 
     def __init__(self, start: int, end: int, value: object) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.value = value
 
 
@@ -60,7 +61,8 @@ class Name(Expr):
     __slots__ = ("name",)
 
     def __init__(self, start: int, end: int, name: str) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.name = name
 
 
@@ -71,7 +73,8 @@ class Attr(Expr):
     fields = ("value",)
 
     def __init__(self, start: int, end: int, value: Expr, name: str) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.value = value
         self.name = name
 
@@ -83,7 +86,8 @@ class Item(Expr):
     fields = ("value", "index")
 
     def __init__(self, start: int, end: int, value: Expr, index: Expr) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.value = value
         self.index = index
 
@@ -93,18 +97,20 @@ class Slice(Expr):
     fields = ("parts",)
 
     def __init__(self, start: int, end: int, parts: list[Expr]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.parts = parts
 
 
 class Keyword(Expr):
-    """``name=value`` in a call, ``name`` empty for ``**value``."""
+    """``name=value`` in a call; ``name`` is empty for ``**value`` and ``*`` for ``*value``."""
 
     __slots__ = ("name", "value")
     fields = ("value",)
 
     def __init__(self, start: int, end: int, name: str, value: Expr) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.name = name
         self.value = value
 
@@ -116,7 +122,8 @@ class Call(Expr):
     fields = ("function", "arguments")
 
     def __init__(self, start: int, end: int, function: Expr, arguments: list[Expr]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.function = function
         self.arguments = arguments
 
@@ -128,7 +135,8 @@ class Filter(Expr):
     fields = ("value", "arguments")
 
     def __init__(self, start: int, end: int, value: Expr | None, name: str, name_start: int, arguments: list[Expr]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.value = value
         self.name = name
         self.name_start = name_start
@@ -142,7 +150,8 @@ class IsTest(Expr):
     fields = ("value", "arguments")
 
     def __init__(self, start: int, end: int, value: Expr, name: str, negated: bool, arguments: list[Expr]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.value = value
         self.name = name
         self.negated = negated
@@ -158,7 +167,8 @@ class Operation(Expr):
     fields = ("operands",)
 
     def __init__(self, start: int, end: int, operator: str, operands: list[Expr]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.operator = operator
         self.operands = operands
 
@@ -170,10 +180,23 @@ class Conditional(Expr):
     fields = ("then", "test", "otherwise")
 
     def __init__(self, start: int, end: int, then: Expr, test: Expr, otherwise: Expr | None) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.then = then
         self.test = test
         self.otherwise = otherwise
+
+
+class Broken(Expr):
+    """Code that is no expression; ``parts`` are those expressions that could be read of it."""
+
+    __slots__ = ("parts",)
+    fields = ("parts",)
+
+    def __init__(self, start: int, end: int, parts: list[Expr]) -> None:
+        self.start = start
+        self.end = end
+        self.parts = parts
 
 
 class Sequence(Expr):
@@ -183,7 +206,8 @@ class Sequence(Expr):
     fields = ("items",)
 
     def __init__(self, start: int, end: int, kind: str, items: list[Expr]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.kind = kind
         self.items = items
 
@@ -197,7 +221,8 @@ class Text(Node):
     __slots__ = ("raw",)
 
     def __init__(self, start: int, end: int, raw: bool = False) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.raw = raw
 
 
@@ -208,13 +233,14 @@ class Comment(Node):
 
 
 class Output(Node):
-    """``{{ expression }}``, braces included."""
+    """``{{ expression }}``, braces included; the expression is ``Broken`` where the template has an error there."""
 
     __slots__ = ("expression",)
     fields = ("expression",)
 
     def __init__(self, start: int, end: int, expression: Expr) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.expression = expression
 
 
@@ -235,7 +261,8 @@ class Tag(Node):
     fields = ("expressions",)
 
     def __init__(self, start: int, end: int, name: str, targets: list[str], expressions: list[Expr], label: str = "") -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.name = name
         self.targets = targets
         self.expressions = expressions
@@ -254,7 +281,8 @@ class Section(Node):
     fields = ("tag", "body")
 
     def __init__(self, start: int, end: int, tag: Tag, body: list[Node]) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.tag = tag
         self.body = body
 
@@ -269,7 +297,8 @@ class Block(Node):
     fields = ("sections", "closing")
 
     def __init__(self, start: int, end: int, name: str, sections: list[Section], closing: Tag | None) -> None:
-        super().__init__(start, end)
+        self.start = start
+        self.end = end
         self.name = name
         self.sections = sections
         self.closing = closing
@@ -288,7 +317,8 @@ class Template(Node):
     fields = ("body",)
 
     def __init__(self, text: str, body: list[Node], errors: list[tuple[int, str]]) -> None:
-        super().__init__(0, len(text))
+        self.start = 0
+        self.end = len(text)
         self.text = text
         self.body = body
         self.errors = errors

@@ -1,0 +1,525 @@
+"""Jinja expressions with exact places.
+
+A tag is split into tokens by one regular expression, all in C; a token is its own text, so a name, a keyword and an operator are
+told apart where the grammar asks. Operators are read with a stack of their own: only brackets cost recursion, and that is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+from operator import add
+
+from promptguard.parse.template_nodes import (
+    Attr,
+    Call,
+    Conditional,
+    Const,
+    Expr,
+    Filter,
+    IsTest,
+    Item,
+    Keyword,
+    Name,
+    Operation,
+    Sequence,
+    Slice,
+)
+
+STRING = r"""'[^'\\]*(?:\\[\s\S][^'\\]*)*'|"[^"\\]*(?:\\[\s\S][^"\\]*)*\""""
+_SPACES = r"\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# any run of letters, digits and characters beyond ASCII; whether it is an identifier is asked where a name is expected
+_NAME = rf"[^\x00-@\[-^`{{-\x7f{_SPACES}][^\x00-/:-@\[-^`{{-\x7f{_SPACES}]*"
+_DIGITS = r"\d+(?:_\d+)*"
+_FLOAT = rf"(?<!\.){_DIGITS}(?:\.{_DIGITS}(?:[eE][+-]?{_DIGITS})?|[eE][+-]?{_DIGITS})"
+_INTEGER = (
+    r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?[0-7]+(?:_[0-7]+)*|[1-9]\d*(?:_\d+)*|0+(?:_0+)*"
+)
+_OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
+# what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
+_split = re.compile(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
+_is_string = re.compile(STRING).fullmatch
+_escape = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
+
+_UNCLOSED = "unclosed string"
+_DEPTH_LIMIT = 100  # nested brackets; jinja2 itself gives up at about 70
+_INTEGER_LIMIT = 4300  # decimal digits; Python converts no longer ones
+_QUOTES = frozenset("'\"")
+_DIGIT = frozenset("0123456789")
+_BASES = frozenset("xXbBoO")
+CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
+_SIGNS = {"-": "neg", "+": "pos"}
+_PREFIXES = frozenset(("-", "+", "not"))
+_NO_ARGUMENT = frozenset(("else", "or", "and"))
+_NOT, _COMPARISON, _CONCATENATION = 3, 4, 6
+_LEVELS = {
+    "or": 1,
+    "and": 2,
+    "not": _COMPARISON,  # followed by "in"
+    "in": _COMPARISON,
+    "==": _COMPARISON,
+    "!=": _COMPARISON,
+    "<": _COMPARISON,
+    "<=": _COMPARISON,
+    ">": _COMPARISON,
+    ">=": _COMPARISON,
+    "+": 5,
+    "-": 5,
+    "~": _CONCATENATION,
+    "*": 7,
+    "/": 7,
+    "//": 7,
+    "%": 7,
+    "**": 8,
+}
+_MANY_OPERANDS = frozenset((_COMPARISON, _CONCATENATION))
+_ESCAPED = {"\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+class Unreadable(Exception):  # noqa: N818 - never leaves the parser
+    """The tokens are no expression: the index of the first that does not fit, and what is wrong."""
+
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+        self.message = message
+
+
+class Expressions:
+    """Reads expressions from the tokens of one tag at a time.
+
+    Attributes:
+        tokens: the tokens of the tag, an empty one last.
+        starts, ends: their places in the text.
+        at: the index of the next token.
+        depth: how many brackets are open.
+    """
+
+    __slots__ = ("at", "depth", "ends", "starts", "text", "tokens")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.load(0, 0)
+
+    def load(self, start: int, end: int) -> None:
+        """Take the tokens of a range of the text that does not begin with whitespace."""
+        pieces: list[str] = _split(self.text, start, end)
+        tokens = [*map(str.rstrip, pieces)]
+        if tokens and tokens[-1][0] in _QUOTES and not _is_string(tokens[-1]):
+            tokens[-1] = _UNCLOSED
+        tokens.append("")
+        self.tokens = tokens
+        self.starts = starts = [*accumulate(map(len, pieces), initial=start)]
+        self.ends = [*map(add, starts, map(len, tokens))]
+        self.at = self.depth = 0
+
+    def unexpected(self, at: int) -> Unreadable:
+        """That the token at an index does not fit there."""
+        token = self.tokens[at]
+        if token == _UNCLOSED:
+            return Unreadable(at, _UNCLOSED)
+        if not token:
+            return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
+        first = token[0]
+        if len(token) > 2 and not (first.isidentifier() or first in _QUOTES or first in _DIGIT):
+            token = first  # no token at all, but all the rest of the tag
+        return Unreadable(at, f"unexpected {token if len(token) <= 40 else token[:39] + '…'!r}")
+
+    def expect(self, token: str) -> None:
+        """Step over a token.
+
+        Raises:
+            Unreadable: if another one is next.
+        """
+        if self.tokens[self.at] != token:
+            raise self.unexpected(self.at)
+        self.at += 1
+
+    def skip(self, token: str) -> bool:
+        """Step over a token if it is next."""
+        if self.tokens[self.at] != token:
+            return False
+        self.at += 1
+        return True
+
+    def name(self) -> str:
+        """Step over a name.
+
+        Raises:
+            Unreadable: if there is none.
+        """
+        token = self.tokens[self.at]
+        if not token.isidentifier():
+            raise self.unexpected(self.at)
+        self.at += 1
+        return token
+
+    def salvage(self, at: int = 0) -> list[Expr]:
+        """All expressions that can be read from an index on, tokens between them left out."""
+        found = []
+        while self.tokens[at]:
+            self.at, self.depth = at, 0
+            try:
+                found.append(self.expression())
+                at = self.at
+            except Unreadable as problem:
+                at = max(at + 1, problem.at)
+        return found
+
+    def sequence(self, conditional: bool = True, stop: str = "") -> Expr:
+        """An expression, or several with commas between them and perhaps behind, up to the end of the tag or a name."""
+        first = self.at
+        if self.tokens[first] == stop:
+            raise self.unexpected(first)
+        node = self.expression() if conditional else self.operators()
+        if self.tokens[self.at] != ",":
+            return node
+        items = [node]
+        while self.skip(",") and self.tokens[self.at] not in ("", stop):
+            items.append(self.expression() if conditional else self.operators())
+        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
+
+    def expression(self) -> Expr:
+        """A whole expression, without commas.
+
+        Raises:
+            Unreadable: if there is none.
+        """
+        start = self.starts[self.at]
+        node = self.operators()
+        if self.tokens[self.at] != "if":
+            return node
+        pending = []
+        while self.skip("if"):
+            test = self.operators()
+            if self.skip("else"):
+                pending.append((start, node, test))
+                start = self.starts[self.at]
+                node = self.operators()
+            else:
+                node = Conditional(start, self.ends[self.at - 1], node, test, None)
+        end = self.ends[self.at - 1]
+        for start, then, test in reversed(pending):  # noqa: B020
+            node = Conditional(start, end, then, test, node)
+        return node
+
+    def operators(self) -> Expr:
+        """An expression without ``if``: operands with operators around them."""
+        tokens, starts = self.tokens, self.starts
+        # operators that wait for their last operand: level, signs, operands so far, start
+        pending: list[tuple[int, list[str], list[Expr], int]] = []
+        while True:
+            at = self.at
+            start = starts[at]
+            token = tokens[at]
+            if token not in _PREFIXES:
+                node = self._postfix()
+            elif token != "not":
+                node = self._signed()
+            elif pending and pending[-1][0] > _NOT:
+                node = self._postfix()  # a name here
+            else:
+                pending.append((_NOT, ["not"], [], start))
+                self.at = at + 1
+                continue
+            token = tokens[self.at]
+            if token == "|" or token == "is":
+                node = self._filters(node, start)
+                token = tokens[self.at]
+            level = _LEVELS.get(token, 0)
+            if token == "not":
+                if tokens[self.at + 1] == "in":
+                    token = "not in"
+                else:
+                    level = 0
+            if pending:
+                end = self.ends[self.at - 1]
+                while pending:
+                    top = pending[-1]
+                    if top[0] < level or (top[0] == level and level in _MANY_OPERANDS):
+                        break
+                    pending.pop()
+                    top[2].append(node)
+                    start = top[3]
+                    node = Operation(start, end, " ".join(top[1]), top[2])
+            if not level:
+                return node
+            if pending and pending[-1][0] == level:
+                pending[-1][2].append(node)
+                if level == _COMPARISON:
+                    pending[-1][1].append(token)
+            else:
+                pending.append((level, [token], [node], start))
+            self.at += 2 if token == "not in" else 1
+
+    def filter(self, value: Expr | None, start: int) -> Filter:
+        """The name of a filter and its arguments."""
+        name_start = self.starts[self.at]
+        name = self._dotted()
+        arguments = self._arguments() if self.tokens[self.at] == "(" else []
+        return Filter(start, self.ends[self.at - 1], value, name, name_start, arguments)
+
+    def _signed(self) -> Expr:
+        first = self.at
+        while self.tokens[self.at] in _SIGNS:
+            self.at += 1
+        last = self.at
+        node = self._postfix()
+        end = self.ends[self.at - 1]
+        for at in range(last - 1, first - 1, -1):
+            node = Operation(self.starts[at], end, _SIGNS[self.tokens[at]], [node])
+        return node
+
+    def _postfix(self) -> Expr:
+        """A name, a literal or something in brackets, with attributes, indices and calls behind it."""
+        tokens = self.tokens
+        at = self.at
+        start = self.starts[at]
+        token = tokens[at]
+        node: Expr
+        if token.isidentifier():
+            at += 1
+            if token in CONSTANTS:
+                node = Const(start, start + len(token), CONSTANTS[token])
+            else:
+                node = Name(start, start + len(token), token)
+        else:
+            node = self._literal(token)
+            at = self.at
+        while True:
+            token = tokens[at]
+            if token == ".":
+                at += 1
+                name = tokens[at]
+                if name.isidentifier():
+                    node = Attr(start, self.ends[at], node, name)
+                else:
+                    node = Item(start, self.ends[at], node, self._index_behind_dot(at))
+                at += 1
+            elif token == "[":
+                self.at = at
+                index = self._index()
+                at = self.at
+                node = Item(start, self.ends[at - 1], node, index)
+            elif token == "(":
+                self.at = at
+                arguments = self._arguments()
+                at = self.at
+                node = Call(start, self.ends[at - 1], node, arguments)
+            else:
+                self.at = at
+                return node
+
+    def _literal(self, token: str) -> Expr:
+        at = self.at
+        start = self.starts[at]
+        first = token[:1]
+        if first in _QUOTES:
+            value = self.string()
+            if self.tokens[self.at][:1] in _QUOTES:
+                parts = [value]
+                while self.tokens[self.at][:1] in _QUOTES:
+                    parts.append(self.string())
+                value = "".join(parts)
+            return Const(start, self.ends[self.at - 1], value)
+        if first in _DIGIT:
+            self.at = at + 1
+            return Const(start, self.ends[at], self._number(at))
+        if first == "(":
+            return self.parentheses()
+        if first == "[":
+            items = self._items("]", False)
+            return Sequence(start, self.ends[self.at - 1], "list", items)
+        if first == "{":
+            items = self._items("}", True)
+            return Sequence(start, self.ends[self.at - 1], "dict", items)
+        raise self.unexpected(at)
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > _DEPTH_LIMIT:
+            raise Unreadable(self.at, "brackets are nested too deeply")
+        self.at += 1
+
+    def parentheses(self) -> Expr:
+        first = self.at
+        self._deeper()
+        items: list[Expr] = []
+        comma = True
+        while not self.skip(")"):
+            if not comma:
+                raise self.unexpected(self.at)
+            items.append(self.expression())
+            comma = self.skip(",")
+        self.depth -= 1
+        if len(items) == 1 and not comma:
+            return items[0]
+        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
+
+    def _items(self, closing: str, pairs: bool) -> list[Expr]:
+        self._deeper()
+        items: list[Expr] = []
+        comma = True
+        while not self.skip(closing):
+            if not comma:
+                raise self.unexpected(self.at)
+            items.append(self.expression())
+            if pairs:
+                self.expect(":")
+                items.append(self.expression())
+            comma = self.skip(",")
+        self.depth -= 1
+        return items
+
+    def _index(self) -> Expr:
+        """What stands in the brackets behind a value: an expression, a slice, or several."""
+        self._deeper()
+        start = self.starts[self.at]
+        items: list[Expr] = []
+        end = start
+        while not self.skip("]"):
+            if items:
+                self.expect(",")
+            items.append(self._index_or_slice())
+            end = self.ends[self.at - 1]
+        self.depth -= 1
+        return items[0] if len(items) == 1 else Sequence(start, end, "tuple", items)
+
+    def _index_or_slice(self) -> Expr:
+        start = self.starts[self.at]
+        parts = []
+        if self.tokens[self.at] != ":":
+            node = self.expression()
+            if self.tokens[self.at] != ":":
+                return node
+            parts.append(node)
+        for _ in range(2):
+            if self.skip(":") and self.tokens[self.at] not in (":", "]", ","):
+                parts.append(self.expression())
+        return Slice(start, self.ends[self.at - 1], parts)
+
+    def _index_behind_dot(self, at: int) -> Const:
+        if self.tokens[at][:1] in _DIGIT:
+            value = self._number(at)
+            if isinstance(value, int):
+                return Const(self.starts[at], self.ends[at], value)
+        raise self.unexpected(at)
+
+    def _arguments(self) -> list[Expr]:
+        tokens = self.tokens
+        self._deeper()
+        arguments: list[Expr] = []
+        named = starred = False
+        comma = True
+        while not self.skip(")"):
+            at = self.at
+            start = self.starts[at]
+            token = tokens[at]
+            if not comma:
+                raise self.unexpected(at)
+            if token == "**":
+                self.at = at + 1
+                arguments.append(Keyword(start, 0, "", self.expression()))
+                arguments[-1].end = self.ends[self.at - 1]
+                self.skip(",")
+                if tokens[self.at] != ")":  # nothing may follow
+                    raise self.unexpected(self.at)
+            elif token == "*":
+                if starred:
+                    raise self.unexpected(at)
+                starred = True
+                self.at = at + 1
+                arguments.append(Keyword(start, 0, "*", self.expression()))
+                arguments[-1].end = self.ends[self.at - 1]
+            elif token.isidentifier() and tokens[at + 1] == "=":
+                named = True
+                self.at = at + 2
+                arguments.append(Keyword(start, 0, token, self.expression()))
+                arguments[-1].end = self.ends[self.at - 1]
+            elif named or starred:
+                raise Unreadable(at, "positional argument behind a keyword argument")
+            else:
+                arguments.append(self.expression())
+            comma = self.skip(",")
+        self.depth -= 1
+        return arguments
+
+    def _filters(self, node: Expr, start: int) -> Expr:
+        """Filters, tests and calls behind a value."""
+        while True:
+            token = self.tokens[self.at]
+            if token == "|":
+                self.at += 1
+                node = self.filter(node, start)
+            elif token == "is":
+                node = self._test(node, start)
+            elif token == "(":
+                arguments = self._arguments()
+                node = Call(start, self.ends[self.at - 1], node, arguments)
+            else:
+                return node
+
+    def _test(self, value: Expr, start: int) -> IsTest:
+        self.at += 1
+        negated = self.skip("not")
+        name = self._dotted()
+        token = self.tokens[self.at]
+        arguments: list[Expr] = []
+        if token == "(":
+            arguments = self._arguments()
+        elif token == "is":
+            raise self.unexpected(self.at)
+        elif token == "[" or token == "{" or token[:1] in _QUOTES or token[:1] in _DIGIT:
+            arguments = [self._postfix()]
+        elif token.isidentifier() and token not in _NO_ARGUMENT:
+            arguments = [self._postfix()]
+        return IsTest(start, self.ends[self.at - 1], value, name, negated, arguments)
+
+    def _dotted(self) -> str:
+        name = self.name()
+        if self.tokens[self.at] != ".":
+            return name
+        parts = [name]
+        while self.skip("."):
+            parts.append(self.name())
+        return ".".join(parts)
+
+    def _number(self, at: int) -> int | float:
+        token = self.tokens[at].replace("_", "")
+        if token[1:2] not in _BASES and ("." in token or "e" in token or "E" in token):
+            if token.isascii():
+                return float(token)
+        elif token[1:2] in _BASES or len(token) <= _INTEGER_LIMIT:
+            return int(token, 0)
+        raise Unreadable(at, "unreadable number")
+
+    def string(self) -> str:
+        """Step over a string and return its value.
+
+        Raises:
+            Unreadable: if an escape in it is none.
+        """
+        at = self.at
+        self.at = at + 1
+        value = self.tokens[at][1:-1]
+        if "\r" in value:
+            value = value.replace("\r\n", "\n").replace("\r", "\n")
+        if "\\" not in value:
+            return value
+        try:
+            return _escape.sub(_unescaped, value)
+        except UnicodeDecodeError:
+            raise Unreadable(at, "unreadable escape in a string") from None
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape: str = match[0]
+    char = escape[1]
+    if char in _ESCAPED:
+        return _ESCAPED[char]
+    if char in "01234567":
+        return chr(int(escape[1:], 8))
+    if char in "xuUN":
+        return escape.encode("ascii", "backslashreplace").decode("unicode-escape")
+    # jinja writes characters beyond ASCII as escapes first, so that the backslash ahead escapes a backslash
+    return escape if char.isascii() else char.encode("ascii", "backslashreplace").decode()
