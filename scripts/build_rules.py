@@ -33,7 +33,7 @@ AREAS = {
     "promptguard": "promptguard itself",
 }
 """The folders of rule files, and the headings of the index."""
-LONGEST = 100
+LONGEST = 105
 """Most code points of a summary and of the help of an option: one line of the catalog."""
 
 _NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
