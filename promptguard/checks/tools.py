@@ -155,8 +155,10 @@ _MESSAGES: dict[LiteralKind, str] = {
     "temp-path": "a temporary path with a random part: `{}`",
     "environment": "the folder of one machine: `{}`",
 }
-# A default that is a time of a certain second comes from a clock; the last second of a day is the end of a range.
-_SECOND = re.compile(r"(?!.{11}23:59:59)\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:(?!00(?:[.,]0+)?(?![.,\d]))\d{2}")
+# A default that is a time of a certain second comes from a clock, one of a full minute or the end of a day from a person.
+_SECOND = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+_ROUND = re.compile(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
+_LONGEST_TIME = 40
 
 
 def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
@@ -166,8 +168,11 @@ def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
         literals = [
             (one.start - len(lead), one.end - len(lead), one.kind, one.changes) for one in found if one.start >= len(lead)
         ]
-        if label and not literals and len(text) < 40 and _SECOND.match(text):
-            literals = [(0, len(text), "clock", "request")]
+        if label and len(text) < _LONGEST_TIME:
+            if _ROUND.search(text):
+                continue
+            if not literals and _SECOND.match(text):
+                literals = [(0, len(text), "clock", "request")]
         if not literals:
             continue
         ranges = part.places.inside(pointer, [(start, end) for start, end, _, _ in literals], text)

@@ -53,10 +53,12 @@ def _needs_name(tool: dict[str, Any]) -> bool:
 
 def check_schemas(document: Document, part: Part) -> Iterator[Hit]:
     """PG406 for the schemas of the arguments."""
+    # Tools that the provider brings along have a ``type`` of their own.
+    elements = {f"{pointer}/{number}" for pointer, tools in tool_lists(part.value) for number in range(len(tools))}
     for pointer, role, schema, _ in visit(part.value):
         if role is not Role.SCHEMA:
             continue
-        if "type" in schema:
+        if "type" in schema and pointer not in elements:
             yield from _check_type(document, part, pointer, schema["type"])
         if "properties" in schema and not isinstance(schema["properties"], dict):
             yield _hit(
