@@ -19,9 +19,9 @@ def may_serve(path: str, head: bytes) -> bool:
     """Whether a file may start a model server, by its name and its first bytes; quick."""
     if not _kind(path, head[:256].decode("latin-1")):
         return False
-    from promptguard.checks.serving import SERVES
+    from promptguard.checks.serving import SERVER_WORDS
 
-    return re.search(SERVES.encode(), head) is not None
+    return any(word.encode() in head for word in SERVER_WORDS)
 
 
 def serving_documents(path: str, text: str) -> list[Document]:
@@ -29,9 +29,9 @@ def serving_documents(path: str, text: str) -> list[Document]:
     kind = _kind(path, text[:256])
     if not kind:
         return []
-    from promptguard.checks.serving import SERVES, starts_server
+    from promptguard.checks.serving import SERVER_WORDS, starts_server
 
-    if re.search(SERVES, text) is None:
+    if not any(word in text for word in SERVER_WORDS):
         return []
     document = Document(Source(path, text, kind), "serving")
     return [document] if starts_server(document) else []
