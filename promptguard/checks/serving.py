@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 from promptguard.checks.base import Document, Hit, shown
 from promptguard.parse.commands import Launch, Setting, Word, assignment, read_dockerfile, read_script
 
-SERVES = r"llama-server|llama\.cpp|llama_cpp\.server|\bvllm\b|\bollama\b|sglang|LLAMA_ARG_|OLLAMA_"
-"""A pattern that matches in every text that starts a model server or sets a variable of one."""
-
-_wanted = re.compile(SERVES).search
+SERVER_WORDS = ("llama-server", "llama.cpp", "llama_cpp.server", "vllm", "ollama", "sglang", "LLAMA_ARG_", "OLLAMA_")
+"""One of them is in every text that starts a model server or sets a variable of one."""
 
 _IMAGES = (
     ("llama.cpp", re.compile(r"(?:[\w.-]{1,100}(?::\d{1,5})?/){0,5}llama\.cpp:server[\w.-]{0,100}(?:@.{0,100})?")),
@@ -82,6 +80,10 @@ def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
                 if (hit.code, hit.start) not in seen:  # one environment may be that of several commands
                     seen.add((hit.code, hit.start))
                     yield hit
+
+
+def _wanted(text: str) -> bool:
+    return any(word in text for word in SERVER_WORDS)
 
 
 def starts_server(document: Document) -> bool:

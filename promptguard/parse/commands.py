@@ -91,7 +91,7 @@ def read_dockerfile(text: str, wanted: Wanted) -> list[Launch]:
     """The build stages of a Dockerfile: what each runs, with the words of ENTRYPOINT ahead of those of CMD."""
     stages = [Launch([], {})]
     parts: dict[str, list[Word]] = {}
-    for start, end in logical_lines(text):
+    for start, end in logical_lines(text, skip_comments=True):
         found = _INSTRUCTION.match(text, start, end)
         if found is None:
             continue
@@ -141,15 +141,19 @@ def assignment(word: Word) -> Setting | None:
     return Setting(name, value, word.start, word.end, word.literal)
 
 
-def logical_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Where each line begins and ends, with the lines that continue it behind a backslash; very long ones are left out."""
+def logical_lines(text: str, *, skip_comments: bool = False) -> Iterator[tuple[int, int]]:
+    """Where each line begins and ends, with the lines that continue it behind a backslash; very long ones are left out.
+
+    ``skip_comments``: a line of comment does not end a continued line, as in a Dockerfile.
+    """
     start = at = 0
     while start < len(text):
-        at = text.find("\n", at)
-        end = at if at >= 0 else len(text)
+        found = text.find("\n", at)
+        end = found if found >= 0 else len(text)
+        last = text[max(at, end - 2) : end].removesuffix("\r")
+        open_end = last.endswith("\\") or (skip_comments and at > start and text[at : at + 100].lstrip(" \t").startswith("#"))
         at = end + 1
-        body = text[max(start, end - 2) : end].removesuffix("\r")
-        if body.endswith("\\") and end < len(text):
+        if open_end and end < len(text):
             continue
         if end - start <= _LONGEST_LINE:
             yield start, end
