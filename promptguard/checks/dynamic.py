@@ -17,6 +17,9 @@ from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
 
+_NOTHING_SHARED = 100
+"""Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
+
 _LONGEST_LABEL = 60
 _LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
 _BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
@@ -137,11 +140,21 @@ class _Report:
             place.end,
             f"`{self._shown(place.start, place.end)}` {message}",
             nature.changes,
-            severity or _SEVERITY[nature.changes],
+            severity or self._severity(place, origin),
             nature.confidence,
             self._fix(place, origin),
             related,
         )
+
+    def _severity(self, place: Print, origin: Origin) -> Severity:
+        """That of how often the value changes; what differs from conversation to conversation costs nothing at the very end."""
+        changes = origin.nature.changes
+        if changes == "conversation" and not origin.declared and self._document.block_at(place.start) == "system":
+            within = self._prefix.range_at(place.start)
+            ends = within is not None and self._static.last(within) < place.start
+            if ends and self._static.behind(place.end) < _NOTHING_SHARED:
+                return "note"
+        return _SEVERITY[changes]
 
     def _shown(self, start: int, end: int) -> str:
         return shown(self._document.text[start : min(end, start + 100)])

@@ -26,7 +26,7 @@ CODES = {
 @pytest.mark.parametrize(("code", "expression"), [(code, value) for code, values in CODES.items() for value in values.split()])
 def test_an_expression_is_judged_by_names_calls_and_filters(code: str, expression: str) -> None:
     text = f"{{{{ {expression} }}}}"
-    assert reported(text) == [f"{code} {text}"]
+    assert reported(f"{text}\n{RULES}") == [f"{code} {text}"]
 
 
 SILENT = """
@@ -67,8 +67,22 @@ def test_other_expressions_are_notes_at_most(expression: str) -> None:
     ],
 )
 def test_how_often_a_value_changes(expression: str, changes: str, severity: str) -> None:
-    (hit,) = hits(jinja(f"{{{{ {expression} }}}}"))
+    (hit,) = hits(jinja(f"{{{{ {expression} }}}}\n{RULES}"))
     assert (hit.changes, hit.severity) == (changes, severity)
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        (f"{RULES}User: {{{{ user.name }}}}\n", "note"),
+        (f"{RULES}User: {{{{ user.name }}}} of {{{{ size }}}}\n", "note"),
+        (f"User: {{{{ user.name }}}}\n{RULES}", "warning"),
+        (f"{RULES}Time: {{{{ now() }}}}\n", "error"),
+        (f"{RULES}Host: {{{{ hostname }}}}\n", "warning"),
+    ],
+)
+def test_what_stays_within_a_conversation_costs_nothing_at_the_end(text: str, severity: str) -> None:
+    assert hits(jinja(text))[0].severity == severity
 
 
 @pytest.mark.parametrize(
@@ -115,7 +129,7 @@ def test_what_an_unknown_list_holds_is_data() -> None:
 
 
 def test_a_placeholder_is_reported_once_for_each_rule() -> None:
-    assert reported("{{ user.name ~ now() ~ user.email }}") == [
+    assert reported("{{ user.name ~ now() ~ user.email }}\nBe kind.") == [
         "PG103 {{ user.name ~ now() ~ user.email }}",
         "PG101 {{ user.name ~ now() ~ user.email }}",
     ]
@@ -140,13 +154,13 @@ def test_only_prefix_blocks_count() -> None:
 
 
 def test_declared_variables() -> None:
-    text = "{{ user.name }}{{ user.id }}{{ plan.name }}{{ plan.price }}{{ now }}{{ session_id }}"
+    text = "{{ user.name }}{{ user.id }}{{ plan.name }}{{ plan.price }}{{ now }}{{ session_id }}\nBe kind."
     document = jinja(text, stable=["user.name", "session_id"], dynamic=["plan", "now"])
     assert reported(document) == ["PG103 {{ user.id }}", "PG101 {{ now }}", "PG106 {{ plan.name }}", "PG106 {{ plan.price }}"]
 
 
 def test_the_values_of_a_context_file_are_stable() -> None:
-    document = jinja("{{ user.name }}{{ cwd }}")
+    document = jinja("{{ user.name }}{{ cwd }}\nBe kind.")
     document.known = {"user": {"name": "Ann"}}
     assert reported(document) == ["PG104 {{ cwd }}"]
 
