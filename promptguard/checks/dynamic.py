@@ -21,6 +21,8 @@ _NOTHING_SHARED = 100
 """Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
 
 _LONGEST_LABEL = 60
+_PARAGRAPH = 1_000  # code points above a line in which its heading is looked for
+_HEADING = r"#{1,6}\s.{1,200}|.{1,200}:|<[\w -]{1,60}>|\*\*.{1,200}\*\*"
 _LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
 _BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
 
@@ -179,6 +181,8 @@ class _Report:
         if label is None or re.compile(_BEHIND_VALUE).fullmatch(text, place.end, newline) is None:
             return None
         line = text[start : newline + 1]
+        if self._headed(start, low):
+            return None
         if "{{-" in line or "-}}" in line or not self._stands_alone(place, start, newline, high):
             return None
         content = line.rstrip("\r\n")
@@ -206,7 +210,26 @@ class _Report:
         if not isinstance(last, Text) and (last.end > target or (isinstance(last, Block) and last.closing is None)):
             return False
         names = {part.name for part in node.expression.walk() if isinstance(part, Name)}
+        if not names.isdisjoint(self._flow.composed):
+            return False
         return not any(name.partition(".")[0] in names and offset > place.start for name, offset in self._flow.rebound)
+
+    def _headed(self, start: int, low: int) -> bool:
+        """Whether a heading stands over the paragraph of the line at ``start``, which would be left without it."""
+        text = self._document.text
+        above = text[max(low, start - _PARAGRAPH) : start].split("\n")[:-1]
+        blank = False
+        for number, line in reversed(list(enumerate(above))):
+            content = line.strip()
+            if not content:
+                blank = True
+                continue
+            if re.fullmatch(_HEADING, content):
+                title = number == 0 and start - low <= _PARAGRAPH and content.startswith("# ")
+                return not title  # that of the whole prompt stays over the rest
+            if blank:
+                return False
+        return False
 
     def _coarser(self, origin: Origin) -> Fix | None:
         pattern = origin.pattern

@@ -278,6 +278,10 @@ def test_a_line_moves_to_the_end_of_its_block() -> None:
     ]
 
 
+def test_a_line_below_the_title_moves() -> None:
+    assert fixed("# Agent\n\nTime: {{ now() }}\nBe kind.\n") == "# Agent\n\nBe kind.\nTime: {{ now() }}\n"
+
+
 def test_a_last_line_without_a_line_end_gets_one() -> None:
     assert fixed("Time: {{ now() }}\nBe kind.") == "Be kind.\nTime: {{ now() }}"
 
@@ -294,6 +298,10 @@ def test_a_last_line_without_a_line_end_gets_one() -> None:
         "{% set t = now() %}\nTime: {{ t }}\n{% set t = 'x' %}\nBe kind.\n",
         "Time: {{ now() }}\n{% if x %}Be kind.\n",
         "Time: {{ now() }}{% if x %}\nBe kind.{% endif %}\n",
+        "Be kind.\n\nWhat we know:\n{{ memories }}\n\n# Style\nBe brief.\n",
+        "Be kind.\n\n# Clock\n\nTime: {{ now() }}\n\n# Style\nBe brief.\n",
+        "<env>\nZone: UTC\nTime: {{ now() }}\n</env>\nBe kind.\n",
+        "{% macro head() %}Time: {{ now() }}, be kind.{% endmacro %}\n{{ head() }}\nBe brief.\n",
     ],
 )
 def test_a_line_stays_where_moving_would_do_no_good(text: str) -> None:
