@@ -1,7 +1,5 @@
 """PG101 to PG107 beyond the cases of their rule files."""
 
-from collections.abc import Callable
-
 import pytest
 from checked_prompts import fixed, hits, jinja, plain, reported
 
@@ -258,7 +256,8 @@ def test_an_endless_line_of_digits_is_read_once() -> None:
     assert reported("now 10 " * 50_000) == []
 
 
-Fixed = Callable[[str], str]
+def test_nobody_reads_more_than_a_thousand_findings() -> None:
+    assert len(hits(jinja("{{ now() }}{{ uuid4() }}" * 1_001))) == 2_000
 
 
 def test_volatile_lines_move_behind_the_static_text() -> None:
