@@ -14,6 +14,7 @@ from promptguard.core.source import Source, Span
 
 UNUSED = "PG900"
 """The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
+_OWN = frozenset({UNUSED})
 _WORD = "promptguard:"
 _DIRECTIVE = re.compile(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
 _OPENING = re.compile(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
@@ -48,7 +49,7 @@ class _Code:
 
 
 class _Comment:
-    """One comment. ``line``: the one that it is about, from 1, ``None`` for the whole file. ``codes``: ``None`` for every rule."""
+    """One comment. ``line``: the one that it is about, ``None`` for the whole file. ``codes``: ``None`` for every rule."""
 
     __slots__ = ("codes", "directive", "end", "line", "start", "used")
 
@@ -66,7 +67,7 @@ class _Comment:
             return code != UNUSED
         found = False
         for own in self.codes:
-            if own.codes is not None and (own.codes == {UNUSED} if code == UNUSED else code in own.codes):
+            if own.codes is not None and (own.codes == _OWN if code == UNUSED else code in own.codes):
                 own.used = found = True
         return found
 
@@ -106,7 +107,7 @@ class Suppressions:
                 continue
             if not comment.codes:
                 yield Problem(start, end, f"`{text[start:end]}` names no rule", self._without(comment))
-            idle = [code for code in comment.codes if not code.used and code.codes != {UNUSED}]
+            idle = [code for code in comment.codes if not code.used and code.codes != _OWN]
             for code in idle:
                 what = "suppresses nothing here" if code.codes is not None else "is no rule"
                 whole = len(idle) == len(comment.codes)
