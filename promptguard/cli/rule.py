@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 
@@ -20,15 +22,16 @@ def rule_command(rule: str | None, everything: bool, output_format: str) -> None
     from promptguard.checks.selectors import resolve
     from promptguard.core.errors import ConfigError
     from promptguard.report import rule_pages
+    from promptguard.report.plain import encodable
 
     if everything and rule is not None:
         raise ConfigError("explains every rule, and one is named", where="--all", hint="leave one of them out")
     codes = resolve(rule) if rule is not None else RULES
     rules = [RULES[code] for code in sorted(codes)]
     if output_format == "json":
-        text = rule_pages.as_json(rules)
+        click.echo(rule_pages.as_json(rules).encode(), nl=False)
     elif output_format == "markdown":
-        text = rule_pages.as_markdown(rules)
+        click.echo(rule_pages.as_markdown(rules).encode(), nl=False)
     else:
         text = rule_pages.as_text(rules) if rule is not None or everything else rule_pages.as_list(rules)
-    click.echo(text, nl=False)
+        click.echo(encodable(text, sys.stdout.encoding or "utf-8"), nl=False)

@@ -15,7 +15,10 @@ except ImportError:
         from hashlib import sha256 as _sha256
 
 
-def digest(data: bytes, length: int = 32) -> str:
+LENGTH = 32
+
+
+def digest(data: bytes, length: int = LENGTH) -> str:
     """The first ``length`` hexadecimal digits of the SHA-256 of some bytes."""
     text: str = _sha256(data).hexdigest()
     return text[:length]

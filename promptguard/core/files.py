@@ -89,6 +89,30 @@ def decode_text(data: bytes, *, where: str, what: str = "the file") -> str:
         ) from None
 
 
+def rewrite_file(path: StrPath, before: bytes, after: bytes, *, doing: str) -> None:
+    """Replace the content of a file whole, if it is still what it was; links and permissions stay.
+
+    Args:
+        path: the file.
+        before: its content when it was read.
+        after: its new content.
+        doing: what is done to it, for errors: ``formatted``.
+
+    Raises:
+        InputError: it is write-protected, has changed meanwhile or cannot be written; it is as it was.
+    """
+    where = os.fspath(path)
+    try:
+        real = os.path.realpath(path)
+        if not os.access(real, os.W_OK):
+            raise InputError("the file is write-protected", where=where, hint="nothing is written")
+        if read_head(real, size=len(before) + 1) != before:
+            raise InputError(f"the file changed while it was being {doing}", where=where, hint="run it again")
+        replace_file(real, after)
+    except OSError as error:
+        raise InputError(f"the file cannot be written ({error.strerror or error})", where=where) from None
+
+
 def replace_file(target: StrPath, data: bytes) -> None:
     """Write a file so that it is either the old one or the whole new one, with the permissions and owner of the old one.
 

@@ -18,14 +18,12 @@ from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
 from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
-from promptguard.lint.reading import read_documents
+from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.select import Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import PromptDeclaration, Settings
-from promptguard.lint.suppress import Suppressions
+from promptguard.lint.suppress import UNUSED, Suppressions
 
-if TYPE_CHECKING:
-    from promptguard.core.finding import Severity
 
 MAX_BYTES = 8 << 20
 """A larger file is not read."""
@@ -99,6 +97,10 @@ class Checker:
             found += self._run(document)
         return self._judge(path, file, documents, found)
 
+    def is_prompt(self, path: str) -> bool:
+        """Whether a file is meant to be checked, as its name or the configuration says."""
+        return may_hold_prompt(path.replace(os.sep, "/"), b"") or is_declared(path, self._settings)
+
     def unreadable(self, path: str, reason: str) -> FileResult:
         """The result for a file that cannot be read."""
         hit = Hit("PG901", 0, 0, reason)
@@ -134,7 +136,7 @@ class Checker:
             else:
                 kept.append(item)
         for problem in suppressions.problems():
-            hit = Hit("PG900", problem.start, problem.end, problem.message, fix=problem.fix)
+            hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
             if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
                 suppressed += self._reports(hit)
             else:

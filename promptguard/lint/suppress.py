@@ -12,6 +12,8 @@ from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.source import Source, Span
 
+UNUSED = "PG900"
+"""The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
 _WORD = "promptguard:"
 _DIRECTIVE = re.compile(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
 _OPENING = re.compile(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
@@ -60,11 +62,11 @@ class _Comment:
 
     def covers(self, code: str) -> bool:
         if self.codes is None:
-            self.used = True
-            return True
+            self.used = self.used or code != UNUSED
+            return code != UNUSED
         found = False
         for own in self.codes:
-            if own.codes is not None and code in own.codes:
+            if own.codes is not None and (own.codes == {UNUSED} if code == UNUSED else code in own.codes):
                 own.used = found = True
         return found
 
@@ -104,7 +106,7 @@ class Suppressions:
                 continue
             if not comment.codes:
                 yield Problem(start, end, f"`{text[start:end]}` names no rule", self._without(comment))
-            idle = [code for code in comment.codes if not code.used and (code.codes is None or "PG900" not in code.codes)]
+            idle = [code for code in comment.codes if not code.used and code.codes != {UNUSED}]
             for code in idle:
                 what = "suppresses nothing here" if code.codes is not None else "is no rule"
                 whole = len(idle) == len(comment.codes)

@@ -36,7 +36,7 @@ from promptguard.parse.template_nodes import (
 _TAG = re.compile(
     rf"""
     \{{\{{ [-+]? \s* (?!\s) (?:
-        (?P<name> [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
+        (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
       | (?P<code> [^'"{{}}]* (?: (?:{STRING}) [^'"{{}}]* )* ) \}}\}}
     )
   | \{{% [-+]? \s* (?!\s) (?P<tag> [A-Za-z_][A-Za-z0-9_]* (?![A-Za-z0-9_]) ) \s* (?!\s) (?P<rest> [^'"%{{]* (?: (?: {STRING} | %(?!\}}) | \{{(?![{{%#]) ) [^'"%{{]* )* ) %\}}
@@ -344,7 +344,7 @@ class _Parser(Expressions):
         return [], [], ""
 
     def _end_of_block(self) -> _Content:
-        if self.stack and self.stack[-1].name == "block":
+        if self.tokens[0] and self.stack and self.stack[-1].name == "block":
             self.skip(self.stack[-1].tag.label)
         return [], [], ""
 

@@ -44,7 +44,7 @@ def as_json(rules: Sequence[Rule]) -> str:
 
 
 def markdown_page(rule: Rule) -> str:
-    """The page of a rule as Markdown: its file, with its front matter as a table, its options as a section and its cases named."""
+    """The page of a rule as Markdown: its file, with its front matter as a table, its options and the names of its cases."""
     facts = "".join(f"| {name} | {value} |\n" for name, value in _facts(rule))
     heading, _, body = _named_cases(read_page(rule.file).body, rule.file).partition("\n")
     text = f"{heading}\n\n{rule.summary[:1].upper()}{rule.summary[1:]}.\n\n| | |\n|---|---|\n{facts}{body}"
