@@ -35,6 +35,7 @@ _INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
 _split = re.compile(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
+_is_operator = re.compile(_OPERATOR).fullmatch
 _is_string = re.compile(STRING).fullmatch
 _escape = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
@@ -120,7 +121,7 @@ class Expressions:
         if not lexeme:
             return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
         first = lexeme[0]
-        if len(lexeme) > 2 and not (first.isidentifier() or first in _QUOTES or first in _DIGIT):
+        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _is_operator(lexeme)):
             lexeme = first  # no token, but all the rest of the tag
         return Unreadable(at, f"unexpected {lexeme if len(lexeme) <= 40 else lexeme[:39] + '…'!r}")
 
@@ -173,18 +174,16 @@ class Expressions:
                 break
         return found
 
-    def sequence(self, conditional: bool = True, stop: str = "") -> Expr:
-        """An expression, or several with commas between them and perhaps behind, up to the end of the tag or a name."""
-        first = self.at
-        if self.tokens[first] == stop:
-            raise self.unexpected(first)
+    def sequence(self, conditional: bool = True) -> Expr:
+        """An expression, or several with commas between them and perhaps one behind that ends the tag."""
+        start = self.starts[self.at]
         node = self.expression() if conditional else self.operators()
         if self.tokens[self.at] != ",":
             return node
         items = [node]
-        while self.skip(",") and self.tokens[self.at] not in ("", stop):
+        while self.skip(",") and self.tokens[self.at]:
             items.append(self.expression() if conditional else self.operators())
-        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
+        return Sequence(start, self.ends[self.at - 1], "tuple", items)
 
     def expression(self) -> Expr:
         """A whole expression, without commas.
