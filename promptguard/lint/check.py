@@ -114,6 +114,8 @@ class Checker:
         for name, detector in looking:
             try:
                 for hit in detector(document, self._options):
+                    if not 0 <= hit.start <= hit.end <= len(document.text):
+                        raise ValueError(f"a hit at {hit.start}..{hit.end} of {len(document.text)}")
                     rule = RULES[hit.code]
                     if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
                         yield _Found(document.place(hit.start, hit.end).span, hit, document)

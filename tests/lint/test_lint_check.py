@@ -36,7 +36,7 @@ def test_a_record_says_all_that_a_report_needs(folder: Path) -> None:
     assert (record.path, record.line, record.column, record.end_line, record.end_column) == ("prompts/system.j2", 2, 8, 2, 19)
     assert (record.code, record.name, record.severity, record.confidence) == ("PG101", "clock", "error", "high")
     assert (record.block, record.tokenizer, record.changes) == ("system", "promptguard-tiny", "request")
-    assert record.tokens_lost == 5
+    assert record.tokens_lost == 6
     assert record.excerpt == ((2, 1, "Today: {{ now() }}."),)
 
 
@@ -139,8 +139,9 @@ def test_fingerprints_do_not_depend_on_the_working_directory(folder: Path, monke
     assert before.fingerprint == after.fingerprint
 
 
-def test_many_findings_of_a_rule_are_cut(folder: Path) -> None:
-    records = check("{{ now() }}\n" * 1203, select=("PG101",)).records
+def test_many_findings_of_a_rule_are_cut(folder: Path, detect: object) -> None:
+    detect([hit("PG101", start, start + 1) for start in range(1203)])  # type: ignore[operator]
+    records = check("a" * 1203).records
     assert len(records) == 1000
     assert records[-1].message.endswith(" (and 203 more in this file)")
 
@@ -171,7 +172,7 @@ def test_the_cost_counts_the_other_files_of_a_prompt(folder: Path) -> None:
         )
     )
     (few,), (many,) = (checker.check("system.j2", CLOCK).records for checker in (alone, both))
-    assert (few.tokens_lost, many.tokens_lost) == (5, 20)
+    assert (few.tokens_lost, many.tokens_lost) == (6, 24)
 
 
 def test_a_prompt_file_that_is_gone_does_not_count(folder: Path) -> None:
