@@ -83,18 +83,23 @@ class Suppressions:
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
         self._all = list(_comments(file, documents)) if _WORD in file.text else []
-        self._of_file = [comment for comment in self._all if comment.line is None]
-        self._of_line: dict[int, list[_Comment]] = {}
+        self._of_line: dict[int | None, list[_Comment]] = {}
         for comment in self._all:
-            if comment.line is not None:
-                self._of_line.setdefault(comment.line, []).append(comment)
+            self._of_line.setdefault(comment.line, []).append(comment)
+        self._said: dict[tuple[str, int | None], bool] = {}
 
     def cover(self, code: str, line: int) -> bool:
         """Whether a finding that begins on a line is suppressed; the suppressions that say so count as used."""
         if not self._all:
             return False
-        said = [comment.covers(code) for comment in (*self._of_line.get(line, ()), *self._of_file)]
-        return any(said)
+        by_line, by_file = self._ask(code, line), self._ask(code, None)
+        return by_line or by_file
+
+    def _ask(self, code: str, line: int | None) -> bool:
+        """What the comments for a line say, and those for the whole file; each is asked once, there may be thousands."""
+        if (code, line) not in self._said:
+            self._said[code, line] = any([comment.covers(code) for comment in self._of_line.get(line, ())])
+        return self._said[code, line]
 
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""
