@@ -1,4 +1,4 @@
-"""Write promptguard/checks/catalog.py from the front matters of the rule files; ``--check`` writes nothing and compares."""
+"""Write promptguard/checks/catalog.py and docs/rules.md from the front matters of the rule files; ``--check`` only compares."""
 
 from __future__ import annotations
 
@@ -22,9 +22,18 @@ from promptguard.checks.rule import FixKind, Rule, RuleOption
 from promptguard.core.errors import InputError
 from promptguard.core.finding import SEVERITIES, Confidence
 
-TARGET = ROOT / "promptguard" / "checks" / "catalog.py"
-AREAS = ("dynamic-content", "order", "whitespace", "tool-schemas", "serving", "promptguard")
-LONGEST = 100
+CATALOG = ROOT / "promptguard" / "checks" / "catalog.py"
+INDEX = ROOT / "docs" / "rules.md"
+AREAS = {
+    "dynamic-content": "Dynamic content in a prefix block",
+    "order": "Unstable order",
+    "whitespace": "White space and characters",
+    "tool-schemas": "Tool schemas",
+    "serving": "Serving configuration",
+    "promptguard": "promptguard itself",
+}
+"""The folders of rule files, and the headings of the index."""
+LONGEST = 105
 """Most code points of a summary and of the help of an option: one line of the catalog."""
 
 _NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
@@ -58,7 +67,13 @@ def _one_of(*words: str) -> Callable[[object], bool]:
 
 
 def _is_line(value: object) -> bool:
-    return isinstance(value, str) and value == value.strip() != "" and value.isprintable() and len(value) <= LONGEST
+    return (
+        isinstance(value, str)
+        and value == value.strip() != ""
+        and value.isprintable()
+        and "|" not in value
+        and len(value) <= LONGEST
+    )
 
 
 def _is_kinds(value: object) -> bool:
@@ -70,7 +85,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "name": (_matches(_NAME), "small letters, digits and single hyphens"),
     "summary": (
         lambda value: _is_line(value) and not str(value).endswith("."),
-        f"one line of at most {LONGEST} characters without a full stop",
+        f"one line of at most {LONGEST} characters, without | and without a full stop",
     ),
     "severity": (_one_of(*SEVERITIES), " | ".join(SEVERITIES)),
     "confidence": (_one_of(*get_args(Confidence)), " | ".join(get_args(Confidence))),
@@ -214,22 +229,41 @@ def _text(text: str) -> str:
     return repr(text) if '"' in text and "'" not in text else json.dumps(text, ensure_ascii=False)
 
 
+def index_text(rules: Sequence[Rule]) -> str:
+    """The list of all rules, as Markdown."""
+    text = (
+        "# Rules\n\n<!-- made by scripts/build_rules.py -->\n\n`promptguard rule PG101` shows the page of a rule on a terminal.\n"
+    )
+    for area, title in AREAS.items():
+        rows = [rule for rule in rules if rule.area == area]
+        if not rows:
+            continue
+        text += f"\n## {title}\n\n| rule | finds | severity | cause | fix |\n|---|---|---|---|---|\n"
+        for rule in rows:
+            cause = rule.cause.removeprefix("-")
+            fix = rule.fix.removeprefix("none")
+            text += f"| [{rule.code} {rule.name}](../{rule.file}) | {rule.summary} | {rule.severity} | {cause} | {fix} |\n"
+    return text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the catalog is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file is stale")
     check = parser.parse_args().check
-    rules, problems = read_rules(ROOT)
+    found, problems = read_rules(ROOT)
     for problem in problems:
         sys.stderr.write(f"{problem}\n")
     if problems:
         return 1
-    text = catalog_text([rules[code] for code in sorted(rules)])
-    if check:
-        current = TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text
-        print(f"{TARGET.name} is {'current' if current else 'stale: run python scripts/build_rules.py'}")
-        return 0 if current else 1
-    TARGET.write_text(text, encoding="utf-8")
-    return 0
+    rules = [found[code] for code in sorted(found)]
+    stale = False
+    for path, text in ((CATALOG, catalog_text(rules)), (INDEX, index_text(rules))):
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            sys.stderr.write(f"{path.name} is stale: run python scripts/build_rules.py\n")
+            stale = True
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

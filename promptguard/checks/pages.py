@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from promptguard.core.errors import InputError
@@ -10,7 +11,7 @@ from promptguard.core.errors import InputError
 SECTIONS = ("What it finds", "Why it costs", "How to fix it", "Examples")
 """The sections of a rule file, in their order."""
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
 
 
 class Page(NamedTuple):
@@ -47,7 +48,7 @@ def split_page(text: str, where: str) -> Page:
     """Take a rule file apart. Headings inside of fenced blocks are none.
 
     Raises:
-        InputError: it has no front matter, no first-level heading, or a section twice.
+        InputError: it has no front matter, no first-level heading, a section twice, or a fenced block that does not end.
     """
     if not text.startswith("---\n") or "\n---\n" not in text:
         raise InputError("the front matter is missing", where=where, hint="put it between two lines of ---")
@@ -55,24 +56,60 @@ def split_page(text: str, where: str) -> Page:
     title = ""
     sections: dict[str, list[str]] = {}
     lines: list[str] = []
-    fence = ""
-    for line in body.splitlines():
-        found = _FENCE.match(line)
-        if fence:
-            if found and found[1].startswith(fence) and not found[2].strip():
-                fence = ""
-        elif found:
-            fence = found[1]
-        elif line.startswith("# ") and not title:
-            title = line[2:].strip()
+    for part in parts(body, where):
+        if part.info is not None:
+            lines.extend(part.lines)
             continue
-        elif line.startswith("## "):
-            name = line[3:].strip()
-            if name in sections:
-                raise InputError(f"there are two sections {name!r}", where=where)
-            lines = sections[name] = []
-            continue
-        lines.append(line)
+        for line in part.lines:
+            if line.startswith("# ") and not title:
+                title = line[2:].strip()
+            elif line.startswith("## "):
+                name = line[3:].strip()
+                if name in sections:
+                    raise InputError(f"there are two sections {name!r}", where=where)
+                lines = sections[name] = []
+            else:
+                lines.append(line)
     if not title:
         raise InputError("the first-level heading is missing", where=where, hint="write # with code and name")
     return Page(front, body.strip("\n") + "\n", title, {name: "\n".join(part).strip("\n") for name, part in sections.items()})
+
+
+class Part(NamedTuple):
+    """A stretch of Markdown: a fenced block, its fences included, or what stands between two of them.
+
+    Attributes:
+        info: the info string of a fenced block, ``None`` for the rest.
+        lines: its lines, without line ends.
+    """
+
+    info: str | None
+    lines: list[str]
+
+
+def parts(markdown: str, where: str) -> Iterator[Part]:
+    """The parts of a text in their order.
+
+    Raises:
+        InputError: a fenced block does not end.
+    """
+    plain: list[str] = []
+    block: Part | None = None
+    fence = ""
+    for line in markdown.split("\n"):
+        found = _FENCE.match(line)
+        if block is not None:
+            block.lines.append(line)
+            if found and found[1].startswith(fence) and not found[2].strip():
+                yield block
+                block = None
+        elif found:
+            yield Part(None, plain)
+            plain = []
+            fence = found[1]
+            block = Part(found[2].strip(), [line])
+        else:
+            plain.append(line)
+    if block is not None:
+        raise InputError(f"the fenced block {block.lines[0]!r} does not end", where=where)
+    yield Part(None, plain)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
-from promptguard.checks.rule import Rule
 from promptguard.core.errors import ConfigError
 
 _BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
@@ -30,23 +29,10 @@ def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
     return found
 
 
-def find_rule(name: str) -> Rule:
-    """The rule with a code or a name, letters of either case.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    wanted = name.strip()
-    code = _BY_NAME.get(wanted.lower(), wanted.upper())
-    if code not in RULES:
-        raise ConfigError(f"there is no rule {name!r}", hint=_suggestion(wanted))
-    return RULES[code]
-
-
 def _suggestion(wanted: str) -> str:
     import difflib
 
     close = difflib.get_close_matches(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)], n=1)
     if not close:
-        return "promptguard rule --all lists the rules"
+        return "promptguard rule lists them"
     return f"did you mean {close[0].upper() if close[0].upper() in RULES else close[0]}?"

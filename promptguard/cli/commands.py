@@ -15,7 +15,11 @@ COMMANDS = {
         "replay",
         "Replay a four-tool agent task on a real llama.cpp and check its prefix cache.",
     ),
+    "lint": ("promptguard.cli.lint", "command", "Find what breaks the prefix cache in prompts, tool schemas and configurations."),
+    "baseline": ("promptguard.cli.baseline", "baseline", "Write down known findings, so that lint reports new ones alone."),
     "format": ("promptguard.cli.format", "format_command", "Rewrite tool schemas in canonical form."),
+    "rule": ("promptguard.cli.rule", "rule_command", "Explain a rule."),
+    "config": ("promptguard.cli.config", "config_command", "Print the settings that hold, and where each comes from."),
     "model": ("promptguard.cli.model", "model", "Make tiny-random models that cache like real ones."),
 }
 
@@ -31,6 +35,8 @@ class LazyGroup(click.Group):
             return None
         module, attribute, _ = COMMANDS[cmd_name]
         command = getattr(importlib.import_module(module), attribute)
+        if not isinstance(command, click.Command):  # what makes one, in a module that does not need click otherwise
+            command = command()
         assert isinstance(command, click.Command)
         return command
 

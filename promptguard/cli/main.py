@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from promptguard import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 EXIT_USAGE = 2
 EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
@@ -50,34 +50,55 @@ def _unwind_on_signals() -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    import click
-
-    from promptguard.cli.commands import promptguard
-    from promptguard.cli.complain import complain
+    run = _without_click(arguments) or _with_click(arguments)
+    from promptguard.cli.complain import complain, say
     from promptguard.core.errors import PromptguardError
 
     try:
-        code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.Abort:
-        click.echo("promptguard: interrupted", err=True)
-        return EXIT_INTERRUPTED
-    except click.ClickException as error:  # click would exit with 1, which is the code for findings
-        context = getattr(error, "ctx", None)
-        if context is not None:
-            click.echo(context.get_usage(), err=True)
-        complain(error.format_message())
-        return EXIT_USAGE
+        return run()
     except PromptguardError as error:
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        click.echo("promptguard: interrupted", err=True)
+        say("promptguard: interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:
         return _crashed(error)
-    return code if isinstance(code, int) else 0
+
+
+def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
+    """The command that is quick enough for the time to import click to count, where its arguments are plain."""
+    if arguments[:1] != ["lint"]:
+        return None
+    from promptguard.cli import lint
+
+    flags = lint.read_arguments(arguments[1:])
+    return (lambda: lint.run(flags)) if flags is not None else None
+
+
+def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
+    def run() -> int:
+        import click
+
+        from promptguard.cli.commands import promptguard
+        from promptguard.cli.complain import complain, say
+
+        try:
+            code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
+        except click.exceptions.Exit as stop:
+            return stop.exit_code
+        except click.Abort:
+            say("promptguard: interrupted")
+            return EXIT_INTERRUPTED
+        except click.ClickException as error:  # click would exit with 1, which is the code for findings
+            context = getattr(error, "ctx", None)
+            if context is not None:
+                say(context.get_usage())
+            complain(error.format_message())
+            return EXIT_USAGE
+        return code if isinstance(code, int) else 0
+
+    return run
 
 
 def _crashed(error: Exception) -> int:

@@ -3,45 +3,43 @@
 ``OPTIONS`` is the one table of what can be set; the JSON Schema of the file (docs/schemas/config-1.json) is made from it.
 """
 
+# ruff: noqa: PTH100, PTH109, PTH113, PTH118, PTH119, PTH120 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
-import difflib
-import math
 import os
 import re
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+if TYPE_CHECKING:
+    from promptguard.core.files import StrPath
 
-Kind = Literal["text", "path", "integer", "number", "boolean", "list"]
+Kind = Literal["text", "path", "integer", "number", "boolean", "list", "lists", "tables"]
 
 REPORT_FORMATS = ("text", "json", "markdown", "junit")
+FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "markdown")
 API_KEY_VARIABLE = "PROMPTGUARD_API_KEY"
 _MAX_BYTES = 1 << 20
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One option of a command.
 
     Attributes:
         name: as in the file; the flag is the same with ``--`` in front.
-        kind: the type of its value. A ``path`` is relative to the configuration file, a ``list`` is one of texts.
+        kind: the type of its value. A ``path`` is relative to the configuration file, a ``list`` is one of texts, ``lists`` is a
+            table of them, ``tables`` a list of tables.
         help: what it does, for ``--help`` and the schema.
         minimum, maximum: the least and the greatest allowed number, both included.
         choices: the allowed texts, where not every text is.
         pattern: a regular expression that every text of a list matches as a whole.
         default: what holds where it is not given, for ``--help``.
+        fields: what each of the ``tables`` may hold.
+        required: one of the ``fields`` that cannot be left out.
     """
 
     name: str
@@ -52,6 +50,8 @@ class Option:
     choices: tuple[str, ...] = ()
     pattern: str | None = None
     default: str | None = None
+    fields: tuple[Option, ...] = ()
+    required: bool = False
 
 
 REPLAY_OPTIONS = (
@@ -103,60 +103,149 @@ FORMAT_OPTIONS = (
     Option("sort-properties", "boolean", "Put the properties of schemas into alphabetical order as well."),
     Option("unsafe-fixes", "boolean", "Also normalize line ends, trailing spaces and Unicode (NFC) in descriptions."),
 )
-OPTIONS: Mapping[str, tuple[Option, ...]] = {"replay": REPLAY_OPTIONS, "format": FORMAT_OPTIONS}
+LINT_OPTIONS = (
+    Option("select", "list", "Rules that report: codes (PG101), prefixes of codes (PG1) or names (clock).", default="PG"),
+    Option("ignore", "list", "Rules that do not report; the longer selector holds, this one on a tie."),
+    Option("extend-select", "list", "Further rules that report."),
+    Option("per-file-ignores", "lists", "Rules that do not report, by files in the words of .gitignore."),
+    Option(
+        "ignore-at",
+        "tables",
+        "What is not reported at a place in JSON and YAML files, and below it.",
+        fields=(
+            Option("path", "text", "Files, in the words of .gitignore.", required=True),
+            Option("pointer", "text", "JSON pointer to the value.", pattern=r"(?:/[^/]*)+", required=True),
+            Option("rules", "list", "Rules that do not report there.", required=True),
+        ),
+    ),
+    Option("exclude", "list", "Files and folders to leave out, in the words of .gitignore."),
+    Option("pedantic", "boolean", "Report notes too."),
+    Option("tokenizer", "text", "What counts tokens: a tokenizer.json, a GGUF file or tiktoken:ENCODING.", default="built in"),
+    Option("baseline", "path", "File of known findings, which are not reported; promptguard baseline writes it."),
+    Option("unsafe-fixes", "boolean", "Also apply fixes that may change what a model reads."),
+    Option("output-format", "text", "Format of what is printed.", choices=FINDING_FORMATS, default="full"),
+    Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(FINDING_FORMATS)})=.+"),
+    Option("cache-dir", "path", "Folder of the cache.", default=".promptguard_cache beside the configuration file"),
+    Option("jobs", "integer", "Most processes to work with.", minimum=1, maximum=1024, default="the number of CPUs"),
+)
+PROMPT_OPTIONS = (
+    Option("path", "text", "A file, or files in the words of .gitignore.", required=True),
+    Option("block", "text", "Block that it is, or begins with.", choices=("tools", "system", "history", "user")),
+    Option(
+        "syntax",
+        "text",
+        "How its placeholders are written.",
+        choices=("jinja", "format", "mustache", "dollar", "erb"),
+        default="as the kind of file says",
+    ),
+    Option("stable", "list", "Variables whose values never change within a deployment."),
+    Option("dynamic", "list", "Variables whose values change between requests."),
+    Option("context", "text", "JSON or YAML file with values for variables, which are stable."),
+    Option("name", "text", "Name of the prompt that it is a part of; files of one name make one prompt."),
+)
+OPTIONS: Mapping[str, tuple[Option, ...]] = {"replay": REPLAY_OPTIONS, "format": FORMAT_OPTIONS, "lint": LINT_OPTIONS}
 """The options of each command that has a table of its own in the file."""
+TABLES: Mapping[str, str] = {
+    "prompts": "Declared prompts: which files they are, and what is known of their variables.",
+    "rules": "Options of rules, by code.",
+}
+"""What else the file may hold."""
+
+RuleOptions = Mapping[str, tuple[Option, ...]]
+"""The options of each rule, by code."""
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(NamedTuple):
     """What the configuration file says.
 
     Attributes:
-        replay: value by option name, only what the file sets. Integers, floats, booleans and strings as such; a path as ``Path``,
-            relative to the working directory where it lies in it, absolute elsewhere; a list as a list of strings, the file of a
-            report with its path resolved the same way.
+        replay: value by option name, only what the file sets. Integers, floats, booleans and strings as such; a path relative to
+            the working directory where it lies in it, absolute elsewhere; a list as a list of strings, the file of a report with
+            its path resolved the same way; tables as dictionaries.
         path: the file that was read, ``None`` where there is none.
-        format: as ``replay``.
+        format, lint: as ``replay``.
+        prompts: the declared prompts.
+        rules: the options of rules, by code.
     """
 
-    replay: dict[str, object] = field(default_factory=dict)
-    path: Path | None = None
-    format: dict[str, object] = field(default_factory=dict)
+    replay: Mapping[str, object] = MappingProxyType({})
+    path: str | None = None
+    format: Mapping[str, object] = MappingProxyType({})
+    lint: Mapping[str, object] = MappingProxyType({})
+    prompts: tuple[Mapping[str, Any], ...] = ()
+    rules: Mapping[str, Mapping[str, object]] = MappingProxyType({})
+
+    @property
+    def folder(self) -> str:
+        """The absolute path of the folder that the file lies in, of the current one where there is none."""
+        return os.path.dirname(os.path.abspath(self.path)) if self.path is not None else os.getcwd()
 
 
-def load_config(start: Path, explicit: Path | None = None) -> Config:
+def load_config(
+    start: StrPath = ".", explicit: StrPath | None = None, *, rules: Callable[[], RuleOptions] | None = None
+) -> Config:
     """Read the configuration.
 
     Without ``explicit`` the closest file holds, from the folder ``start`` up to the root of the file system: in each folder
     ``promptguard.toml``, else a ``pyproject.toml`` that has a ``[tool.promptguard]`` table. Files are not merged.
 
+    Args:
+        start: the folder.
+        explicit: the file.
+        rules: asked for the options of the rules, where the file sets one. Without it they are not checked.
+
     Raises:
         InputError: a file on the way cannot be read.
         ConfigError: a file on the way is not TOML, or the one that holds says something that it may not.
     """
+    found = _find(start, explicit)
+    if found is None:
+        return Config()
+    path, text, data, nested = found
+    return _Reader(path, text, nested=nested).config(data, rules)
+
+
+def origins(start: StrPath = ".", explicit: StrPath | None = None) -> Callable[[str, str], str]:
+    """What says where the configuration sets something: the place for the name of a table and that of an option in it."""
+    found = _find(start, explicit)
+    if found is None:
+        return lambda _table, _name: ""
+    path, text, _, nested = found
+    reader = _Reader(path, text, nested=nested)
+
+    def place(table: str, name: str) -> str:
+        line = reader.line(table, name)
+        return f"{path}:{line}" if line else path
+
+    return place
+
+
+def _find(start: StrPath, explicit: StrPath | None) -> tuple[str, str, Any, bool] | None:
+    """The file that holds: its path, its text, its table, and whether that is one of ``pyproject.toml``."""
     if explicit is not None:
-        text, data = _read(explicit)
+        path = os.fspath(explicit)
+        text = _text(path)
+        data = _parse(path, text)
         table = _tool_table(data)
-        if table is None and explicit.name == "pyproject.toml":
-            raise ConfigError("there is no [tool.promptguard] table", where=str(explicit), hint="add one, or name another file")
-        return _Reader(explicit, text, nested=table is not None).config(data if table is None else table)
-    folder = start.absolute()
-    for parent in (folder, *folder.parents):
-        own = parent / "promptguard.toml"
-        if _is_file(own):
-            text, data = _read(own)
-            return _Reader(own, text, nested=False).config(data)
-        project = parent / "pyproject.toml"
-        if _is_file(project):
-            text, data = _read(project)
-            table = _tool_table(data)
+        if table is None and os.path.basename(path) == "pyproject.toml":
+            raise ConfigError("there is no [tool.promptguard] table", where=path, hint="add one, or name another file")
+        return path, text, data if table is None else table, table is not None
+    folder = os.path.abspath(start)
+    while True:
+        own = os.path.join(folder, "promptguard.toml")
+        if os.path.isfile(own):
+            text = _text(own)
+            return own, text, _parse(own, text), False
+        project = os.path.join(folder, "pyproject.toml")
+        if os.path.isfile(project):
+            text = _text(project)
+            table = _tool_table(_parse(project, text)) if "promptguard" in text else None  # the parser takes long to import
             if table is not None:
-                return _Reader(project, text, nested=True).config(table)
-    return Config()
-
-
-def _is_file(path: Path) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113 (Path.is_file raises where a folder on the way may not be searched)
+                return project, text, table, True
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
 
 
 def _tool_table(data: Mapping[str, Any]) -> Any:
@@ -164,51 +253,101 @@ def _tool_table(data: Mapping[str, Any]) -> Any:
     return tool.get("promptguard") if isinstance(tool, dict) else None
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
-    text = read_text(path, limit=_MAX_BYTES, what="the configuration file")
+def _text(path: str) -> str:
+    return read_text(path, limit=_MAX_BYTES, what="the configuration file")
+
+
+def _parse(path: str, text: str) -> dict[str, Any]:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
-        return text, tomllib.loads(text)
+        data: dict[str, Any] = tomllib.loads(text)
     except RecursionError as error:
-        raise ConfigError("the configuration file is nested too deeply", where=str(path)) from error
+        raise ConfigError("the configuration file is nested too deeply", where=path) from error
     except ValueError as error:  # TOMLDecodeError, and what int() says about a number with thousands of digits
         found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
         message, line, column = found.groups() if found else (str(error), None, None)
-        where = f"{path}:{line}:{column}" if line else str(path)
+        where = f"{path}:{line}:{column}" if line else path
         raise ConfigError(f"the configuration file is not valid TOML: {message}", where=where) from error
+    return data
 
 
-@dataclass(frozen=True)
+class _Place(NamedTuple):
+    """A table of the file: its name with dots, and which one of a list of tables it is."""
+
+    table: str
+    number: int | None = None
+
+
 class _Reader:
     """Checks one file. ``nested``: its tables are below ``[tool.promptguard]``."""
 
-    path: Path
-    text: str
-    nested: bool
+    def __init__(self, path: str, text: str, *, nested: bool) -> None:
+        self.path = path
+        self.text = text
+        self.nested = nested
 
-    def config(self, data: object) -> Config:
+    def config(self, data: object, rules: Callable[[], RuleOptions] | None) -> Config:
         if not isinstance(data, dict):
-            raise self.error(None, "tool.promptguard", "must be a table", hint="write [tool.promptguard.replay]")
+            raise self.error(_Place(""), "tool.promptguard", "must be a table", hint="write [tool.promptguard.replay]")
         for name, table in data.items():
-            if name not in OPTIONS:
-                raise self.unknown(None, name, list(OPTIONS))
-            if not isinstance(table, dict):
-                raise self.error(None, name, "must be a table", hint=f"write {self.header(name)}")
-        replay, form = (self.options(name, data.get(name, {})) for name in ("replay", "format"))
-        return Config(replay=replay, path=self.path, format=form)
+            if name not in OPTIONS and name not in TABLES:
+                raise self.unknown(_Place(""), name, [*OPTIONS, *TABLES])
+            if name != "prompts" and not isinstance(table, dict):
+                raise self.error(_Place(""), name, "must be a table", hint=f"write {self.header(_Place(name))}")
+        tables = {command: self.options(_Place(command), data.get(command, {}), OPTIONS[command]) for command in OPTIONS}
+        prompts = self.tables("prompts", data.get("prompts", []), PROMPT_OPTIONS, "prompts")
+        return Config(path=self.path, prompts=tuple(prompts), rules=self.rule_tables(data.get("rules", {}), rules), **tables)
 
-    def options(self, command: str, table: Mapping[str, object]) -> dict[str, object]:
-        known = {option.name: option for option in OPTIONS[command]}
-        values = {}
+    def rule_tables(
+        self, tables: Mapping[str, Any], options: Callable[[], RuleOptions] | None
+    ) -> Mapping[str, Mapping[str, object]]:
+        known = options() if options is not None and tables else None
+        values: dict[str, Mapping[str, object]] = {}
+        for code, table in tables.items():
+            place = _Place(f"rules.{code}")
+            if known is not None and code not in known:
+                raise self.unknown(_Place("rules"), code, list(known))
+            if not isinstance(table, dict):
+                raise self.error(_Place("rules"), code, "must be a table", hint=f"write {self.header(place)}")
+            if known is not None:
+                values[code] = self.options(place, table, known[code])
+        return values
+
+    def tables(self, key: str, value: object, fields: Sequence[Option], name: str) -> Iterator[dict[str, Any]]:
+        """A list of tables, each checked."""
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            parent, _, last = key.rpartition(".")
+            raise self.error(_Place(parent), last, "must be a list of tables", hint=f"write {self.header(_Place(key, 0))}")
+        for index, table in enumerate(value):
+            place = _Place(key, index)
+            yield self.options(place, table, fields)
+            for field in fields:
+                if field.required and field.name not in table:
+                    hint = _in_a_sentence(field.help)
+                    raise self.error(place, name, f"the key {field.name} is missing", hint=hint, at_header=True)
+
+    def options(self, place: _Place, table: Mapping[str, object], options: Sequence[Option]) -> dict[str, object]:
+        known = {option.name: option for option in options}
+        values: dict[str, object] = {}
         for name, value in table.items():
             if name.replace("_", "-") == "api-key":
                 hint = f"remove it and set the environment variable {API_KEY_VARIABLE}"
-                raise self.error(command, name, "an API key is never read from a file", hint=hint)
+                raise self.error(place, name, "an API key is never read from a file", hint=hint)
             if name not in known:
-                raise self.unknown(command, name, list(known))
-            problem = _problem(known[name], value)
+                raise self.unknown(place, name, list(known))
+            option = known[name]
+            problem = _problem(option, value)
             if problem:
-                raise self.error(command, name, problem, hint=_in_a_sentence(known[name].help))
-            values[name] = self.value(known[name], value)
+                raise self.error(place, name, problem, hint=_in_a_sentence(option.help))
+            if option.kind == "tables":
+                values[name] = list(self.tables(f"{place.table}.{name}", value, option.fields, name))
+            else:
+                values[name] = self.value(option, value)
         return values
 
     def value(self, option: Option, value: Any) -> object:
@@ -221,37 +360,55 @@ class _Reader:
             return [f"{form}={self.resolve(file)}" for form, _, file in pairs]
         return value
 
-    def resolve(self, value: str) -> Path:
-        path = self.path.absolute().parent / value
-        here = Path.cwd()
-        return path.relative_to(here) if path.is_relative_to(here) else path
+    def resolve(self, value: str) -> str:
+        path = os.path.join(os.path.dirname(os.path.abspath(self.path)), value)
+        if ".." not in value:
+            path = os.path.normpath(path)
+        here = os.path.join(os.getcwd(), "")
+        return path.removeprefix(here)
 
-    def unknown(self, command: str | None, name: str, known: list[str]) -> ConfigError:
-        close = difflib.get_close_matches(name.replace("_", "-").lower(), known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
-        return self.error(command, name, "unknown key", hint=hint)
+    def unknown(self, place: _Place, name: str, known: list[str]) -> ConfigError:
+        import difflib
 
-    def error(self, command: str | None, name: str, problem: str, *, hint: str) -> ConfigError:
-        line = self.line(command, name)
-        return ConfigError(f"{name}: {problem}", where=f"{self.path}:{line}" if line else str(self.path), hint=hint)
+        close = difflib.get_close_matches(name.replace("_", "-"), known, n=1)
+        close = close or difflib.get_close_matches(name.replace("_", "-").lower(), known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}" if known else "it has no options"
+        return self.error(place, name, "unknown key", hint=hint)
 
-    def header(self, command: str) -> str:
-        return f"[tool.promptguard.{command}]" if self.nested else f"[{command}]"
+    def error(self, place: _Place, name: str, problem: str, *, hint: str, at_header: bool = False) -> ConfigError:
+        line = self.header_line(place) if at_header else self.line(place.table, name, place.number)
+        return ConfigError(f"{name}: {problem}", where=f"{self.path}:{line}" if line else self.path, hint=hint)
 
-    def line(self, command: str | None, name: str) -> int | None:
+    def header(self, place: _Place) -> str:
+        name = ".".join(part for part in ("tool.promptguard" if self.nested else "", place.table) if part)
+        if not name:
+            return ""
+        return f"[{name}]" if place.number is None else f"[[{name}]]"
+
+    def line(self, table: str, name: str, index: int | None = None) -> int | None:
         """Line of a key as it is usually written, ``None`` where it is written in another way, such as in an inline table."""
-        table = self.header(command) if command else "[tool.promptguard]" if self.nested else ""
-        header = self.header(name)
-        current = ""
-        for number, raw in enumerate(self.text.splitlines(), 1):
-            line = "".join(raw.partition("#")[0].split())
+        wanted = self.header(_Place(table, index))
+        below = f"{table}.{name}" if table else name
+        own = {self.header(_Place(below)), self.header(_Place(below, 0))}
+        current, count = "", -1
+        for number, line in self._lines():
             if line.startswith("["):
                 current = line
-                if command is None and line == header:
+                count += current == wanted
+                if index is None and line in own:
                     return number
-            elif current == table and line.startswith((f"{name}=", f'"{name}"=', f"'{name}'=")):
+                continue
+            if current == wanted and index in (None, count) and line.startswith((f"{name}=", f'"{name}"=', f"'{name}'=")):
                 return number
         return None
+
+    def header_line(self, place: _Place) -> int | None:
+        headers = [number for number, line in self._lines() if line == self.header(place)]
+        return headers[place.number or 0] if len(headers) > (place.number or 0) else None
+
+    def _lines(self) -> Iterator[tuple[int, str]]:
+        for number, raw in enumerate(self.text.splitlines(), 1):
+            yield number, "".join(raw.partition("#")[0].split())
 
 
 def _in_a_sentence(text: str) -> str:
@@ -262,6 +419,12 @@ def _in_a_sentence(text: str) -> str:
 
 def _problem(option: Option, value: Any) -> str | None:
     """What is wrong with a value, ``None`` if nothing is."""
+    if option.kind == "tables":
+        return None  # each is checked by its fields
+    if option.kind == "lists":
+        if not isinstance(value, dict):
+            return "must be a table of lists of strings"
+        return next((problem for item in value.values() if (problem := _problem(option._replace(kind="list"), item))), None)
     expected: dict[Kind, tuple[str, bool]] = {
         "text": ("a string", isinstance(value, str)),
         "path": ("a string", isinstance(value, str)),
@@ -287,8 +450,8 @@ def _problem(option: Option, value: Any) -> str | None:
 
 
 def _out_of_range(option: Option, value: float) -> str | None:
-    low = -math.inf if option.minimum is None else option.minimum
-    high = math.inf if option.maximum is None else option.maximum
+    low = float("-inf") if option.minimum is None else option.minimum
+    high = float("inf") if option.maximum is None else option.maximum
     if low <= value <= high:  # false for nan
         return None
-    return f"must be at least {low:.12g}" if high == math.inf else f"must be between {low:.12g} and {high:.12g}"
+    return f"must be at least {low:.12g}" if high == float("inf") else f"must be between {low:.12g} and {high:.12g}"

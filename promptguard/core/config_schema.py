@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from promptguard.core.config import OPTIONS, Option
+from promptguard.core.config import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
 
-_TYPES = {"text": "string", "path": "string", "integer": "integer", "number": "number", "boolean": "boolean", "list": "array"}
+_TYPES = {
+    "text": "string",
+    "path": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "list": "array",
+    "lists": "object",
+    "tables": "array",
+}
 
 
-def config_schema() -> dict[str, Any]:
+def config_schema(rules: RuleOptions) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of ``promptguard.toml``, and so of the table ``[tool.promptguard]`` in ``pyproject.toml``."""
-    tables = {}
+    tables: dict[str, Any] = {}
     for command, options in OPTIONS.items():
-        properties = {option.name: _property(option) for option in options}
-        tables[command] = {
-            "description": f"Options of `promptguard {command}`; a flag on the command line comes before the value here.",
-            "type": "object",
-            "properties": properties,
-            "additionalProperties": False,
-        }
+        about = f"Options of `promptguard {command}`; a flag on the command line comes before the value here."
+        tables[command] = {"description": about, **_table(options)}
+    tables["prompts"] = {"description": TABLES["prompts"], "type": "array", "items": _table(PROMPT_OPTIONS)}
+    by_code = {code: _table(options) for code, options in rules.items()}
+    tables["rules"] = {
+        "description": TABLES["rules"],
+        "type": "object",
+        "properties": by_code,
+        "additionalProperties": False,
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "promptguard configuration",
@@ -30,14 +43,28 @@ def config_schema() -> dict[str, Any]:
     }
 
 
-def config_schema_text() -> str:
+def config_schema_text(rules: RuleOptions) -> str:
     """The schema as it stands in docs/schemas/config-1.json."""
-    return json.dumps(config_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(config_schema(rules), indent=2, ensure_ascii=False) + "\n"
+
+
+def _table(options: Sequence[Option]) -> dict[str, Any]:
+    table: dict[str, Any] = {
+        "type": "object",
+        "properties": {option.name: _property(option) for option in options},
+        "additionalProperties": False,
+    }
+    required = [option.name for option in options if option.required]
+    return table | ({"required": required} if required else {})
 
 
 def _property(option: Option) -> dict[str, Any]:
     schema: dict[str, Any] = {"description": option.help, "type": _TYPES[option.kind]}
     text: dict[str, Any] = {"type": "string", "minLength": 1}
+    if option.kind == "tables":
+        return schema | {"items": _table(option.fields)}
+    if option.kind == "lists":
+        return schema | {"additionalProperties": {"type": "array", "items": text}}
     if option.kind == "list":
         return schema | {"items": text | ({"pattern": f"^{option.pattern}$"} if option.pattern else {})}
     if option.choices:

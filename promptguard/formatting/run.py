@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import BinaryIO
 
 from promptguard.core.discover import Target
 from promptguard.core.errors import InputError, PromptguardError
-from promptguard.core.files import decode_text, read_head, replace_file
+from promptguard.core.files import decode_text, read_head, rewrite_file
 from promptguard.formatting.documents import format_document, kind_of, reason_to_pass
 from promptguard.formatting.result import NO_TOOLS, Options, Outcome, Status
 from promptguard.toolschema.marks import may_hold_tools, seems_tools
@@ -98,17 +96,5 @@ def _format_file(target: Target, options: Options, *, write: bool) -> Outcome:
     data = read_head(target.path, size=options.max_bytes + 1)
     outcome = format_data(data, target.path, options, named=target.named)
     if write and outcome.status == "reformatted":
-        _replace(Path(target.path), data, outcome.after.encode())
+        rewrite_file(target.path, data, outcome.after.encode(), doing="formatted")
     return outcome
-
-
-def _replace(path: Path, before: bytes, after: bytes) -> None:
-    try:
-        real = Path(os.path.realpath(path))
-        if not os.access(real, os.W_OK):
-            raise InputError("the file is write-protected", where=str(path), hint="nothing is written")
-        if read_head(real, size=len(before) + 1) != before:
-            raise InputError("the file changed while it was being formatted", where=str(path), hint="format it again")
-        replace_file(real, after)
-    except OSError as error:
-        raise InputError(f"the file cannot be written ({error.strerror or error})", where=str(path)) from None

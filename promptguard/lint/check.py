@@ -1,16 +1,16 @@
 """Check one file: read it, run the detectors of its documents, and make records of what they find."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH113, PTH118 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
 from promptguard.checks.registry import detectors
-from promptguard.checks.rule import Rule
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import read_text
@@ -18,14 +18,11 @@ from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
 from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
-from promptguard.lint.reading import read_documents
+from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
-from promptguard.lint.select import Exceptions, parts_below, selected_codes
+from promptguard.lint.select import ALWAYS, Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import PromptDeclaration, Settings
-from promptguard.lint.suppress import Suppressions
-
-if TYPE_CHECKING:
-    from promptguard.core.finding import Severity
+from promptguard.lint.suppress import UNUSED, Suppressions
 
 MAX_BYTES = 8 << 20
 """A larger file is not read."""
@@ -99,19 +96,30 @@ class Checker:
             found += self._run(document)
         return self._judge(path, file, documents, found)
 
+    def is_prompt(self, path: str) -> bool:
+        """Whether a file is meant to be checked, as its name or the configuration says."""
+        return may_hold_prompt(path.replace(os.sep, "/"), b"") or is_declared(path, self._settings)
+
     def unreadable(self, path: str, reason: str) -> FileResult:
         """The result for a file that cannot be read."""
         hit = Hit("PG901", 0, 0, reason)
-        return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])
+        return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])._replace(checked=False)
 
     def _run(self, document: Document) -> Iterator[_Found]:
-        for name, detector in detectors(document.kind):
+        try:
+            looking = detectors(document.kind)
+        except Exception as error:  # a module of an installation that is broken
+            yield _Found(Span(0, 0), _crash(f"the detectors of {document.kind}", error), None)
+            return
+        for name, detector in looking:
             try:
                 for hit in detector(document, self._options):
+                    if not 0 <= hit.start <= hit.end <= len(document.text):
+                        raise ValueError(f"a hit at {hit.start}..{hit.end} of {len(document.text)}")
                     rule = RULES[hit.code]
                     if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
                         yield _Found(document.place(hit.start, hit.end).span, hit, document)
-            except Exception as error:
+            except Exception as error:  # noqa: PERF203 (one that fails must not keep the others from it)
                 yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
 
     def _judge(self, path: str, file: Source, documents: Sequence[Document], found: list[_Found]) -> FileResult:
@@ -134,7 +142,7 @@ class Checker:
             else:
                 kept.append(item)
         for problem in suppressions.problems():
-            hit = Hit("PG900", problem.start, problem.end, problem.message, fix=problem.fix)
+            hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
             if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
                 suppressed += self._reports(hit)
             else:
@@ -182,7 +190,7 @@ class Checker:
                 tokenizer=coster.name if tokens is not None else None,
                 changes=hit.changes,
                 pointer=_pointer(_Found(span, hit, document)),
-                excerpt=_excerpt(file, line, column, end_line),
+                excerpt=_excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
                 fix=_recorded_fix(file, hit.fix),
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",
@@ -214,11 +222,9 @@ class _Prompts:
 
     def _load(self, name: str) -> Iterator[Document]:
         for path in sorted(self._files(name)):
-            try:
+            with contextlib.suppress(InputError):  # it is said where the file itself is checked
                 text = read_text(path, limit=MAX_BYTES)
                 yield from read_documents(path, text, self._settings, bom=False, named=True)
-            except InputError:
-                continue  # it is said where the file itself is checked
 
     def _files(self, name: str) -> set[str]:
         from promptguard.core.discover import find_files

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
@@ -46,10 +47,13 @@ _FIXED = {
     "clock": _set(
         "release released birth due cutoff launch publication effective expiry expiration lead run response delivery process"
         " max min opening full part real first one life start end training build version fiscal per business long"
+        " created updated published issued signed founded policy contract joined since until valid hire order invoice closing"
     ),
     "id": _set(
         "model agent tool app application template prompt schema product voice language locale project package plugin bot"
         " max bos eos pad stop end start file doc role git content version"
+        " store course department dept region org organization organisation company brand site section category rule policy item"
+        " page lesson skill team channel topic intent dataset index collection table column field node vendor partner"
     ),
     "counter": _set("max min limit per each next first last every by top"),
     "memory": _set(
@@ -58,6 +62,15 @@ _FIXED = {
     "environment": _set("max default decision syntax parse db database smtp mail api base"),
     "user": _set("api http bank service model every super new"),
 }
+
+_ABOUT = _set("rules format template policy instructions guidelines limit size zone tool")
+"""A name that ends in one of these is about a thing and does not hold it."""
+
+_SENDERS = _set(
+    "support contact from sender company sales billing help helpdesk service office admin team press privacy noreply organization"
+    " organisation org business hr legal security brand shop store hotel clinic emergency"
+)
+"""Whose address stays the same: ``support_email``, ``company.email``."""
 
 # A message, a question or an input varies only where the name says whose.
 _NEEDS_QUALIFIER = {
@@ -89,11 +102,7 @@ _PERSONAL = _set(
     "name id ids email mail phone address city country location locale language role plan tier profile info details data"
     " preferences prefs first last full display age birthday timezone uuid uid handle segment"
 )
-_PEOPLE = _USER_LAST | {"author", "caller", "visitor", "subscriber"}
-
-# A name that ends in one of these is about a thing and does not hold it.
-_ABOUT = _set("rules format template policy instructions guidelines limit size zone tool")
-_SENDERS = _set("support contact from sender")
+_PEOPLE = _USER_LAST | _set("author caller visitor subscriber guest student learner applicant buyer recipient")
 
 _PAIRS: dict[tuple[str, str], Kind] = {
     ("time", "zone"): "text",
@@ -168,6 +177,7 @@ def words(name: str) -> list[str]:
     return [word.lower() for word in _WORDS.findall(name[:_LONGEST])]
 
 
+@lru_cache(maxsize=4_096)
 def kind_of_name(name: str) -> Kind:
     """What a variable, attribute or function holds, judged by its name.
 
@@ -184,6 +194,11 @@ def kind_of_name(name: str) -> Kind:
         if before and parts[position] and _PAIRS.get((before[0], parts[position][0])) == "text":
             return "text"
     return "text"
+
+
+def names_fixed_date(name: str) -> bool:
+    """Whether a name says that it holds a date which does not move, such as ``release_date`` or ``policy.valid_from``."""
+    return not _FIXED["clock"].isdisjoint(words(name))
 
 
 def kind_of_expression(expression: str) -> Kind:
@@ -265,15 +280,4 @@ def _kind_of_words(found: list[str], before: list[str]) -> Kind:
 
 def _fixed(kind: Kind, found: list[str]) -> bool:
     """Whether a word that always counts is qualified into something fixed, as in ``email_rules`` or ``datetime_format``."""
-    return found[-1] in {
-        "rules",
-        "format",
-        "template",
-        "policy",
-        "instructions",
-        "guidelines",
-        "limit",
-        "size",
-        "zone",
-        "tool",
-    } or (kind == "user" and found[-1] in {"address", "subject"} and found[0] in {"support", "contact", "from", "sender"})
+    return found[-1] in _ABOUT or (kind == "user" and found[0] in _SENDERS)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from promptguard.prompts.literals import CLOCKS, UUID
 from promptguard.prompts.names import Kind, kind_of_name, words
 from promptguard.prompts.sequences import common_suffix
 
@@ -24,30 +25,6 @@ _LABEL_LINES = 12  # a heading is looked for in so many lines above the differen
 _LABEL_CHARS = 800
 _LONGEST_VALUE = 1_000
 _MOST_ITEMS = 5_000  # longer lists are not compared item by item
-
-_MONTH = (
-    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?"
-    "|Dec(?:ember)?)"
-)
-_WEEKDAY = "(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
-_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:\s?[AaPp]\.?[Mm]\b)?"
-_ZONE = r"(?:\s?(?:Z\b|UTC\b|GMT\b|[+-]\d{2}:?\d{2}\b))?"
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-
-_CLOCKS = (
-    rf"\b\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:T|,?\s){_TIME})?{_ZONE}",
-    rf"(?:\b{_WEEKDAY},?\s)?\b{_MONTH}\.?\s{{1,2}}{_DAY},?(?:\s{_TIME})?{_ZONE}(?:,?\s\d{{4}})?(?:,?\s(?:at\s)?{_TIME})?{_ZONE}",
-    rf"(?:\b{_WEEKDAY},?\s)?\b{_DAY}\.?[\s-](?:of\s)?{_MONTH}\.?(?:,?[\s-]\d{{4}})?(?:,?\s(?:at\s)?{_TIME})?{_ZONE}",
-    rf"\b{_MONTH}\s\d{{4}}\b",
-    r"\b\d{1,2}/\d{1,2}/\d{2,4}\b(?:,?\s\d{1,2}:\d{2}(?::\d{2})?)?",
-    r"\b\d{4}/\d{1,2}/\d{1,2}\b(?:,?\s\d{1,2}:\d{2}(?::\d{2})?)?",
-    r"\b\d{1,2}\.\d{1,2}\.(?:19|20)\d{2}\b(?:,?\s\d{1,2}:\d{2}(?::\d{2})?)?",
-    r"\b(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[T_-]?\d{4,6}Z?)?\b",
-    rf"\b{_TIME}{_ZONE}",
-    r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b",
-    r"\b1\d{9}(?:\.\d{1,9}|\d{3}|\d{6}|\d{9})?\b",
-)
-_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 
 
 def _mixed(text: str) -> bool:
@@ -74,13 +51,13 @@ class _Pattern:
 
 # The first that fits both texts counts.
 _PATTERNS = (
-    _Pattern("id", re.compile(rf"\b{_UUID}(?:[ ,;_-]?{_UUID}){{0,20}}\b")),
+    _Pattern("id", re.compile(rf"\b{UUID}(?:[ ,;_-]?{UUID}){{0,20}}\b")),
     _Pattern("id", re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b"), _mixed),
     _Pattern(
         "temp-path",
         re.compile(r"(?:/private)?(?:/var/folders|/tmp)/[\w./+-]{1,120}|[A-Z]:\\[\w\\ ~.-]{0,60}\\Temp\\[\w\\.-]{1,80}"),
     ),
-    *(_Pattern("clock", re.compile(clock)) for clock in _CLOCKS),
+    *(_Pattern("clock", re.compile(clock)) for clock in CLOCKS),
     _Pattern("email", re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b")),
     _Pattern("address", re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b")),
     _Pattern("path", re.compile(r"(?:(?<![\w:/])~?/|\b[A-Za-z]:\\)[\w.@+-]{1,80}(?:[/\\][\w.@+-]{1,80}){1,20}/?")),

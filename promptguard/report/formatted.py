@@ -133,8 +133,13 @@ def summary(outcomes: Sequence[Outcome], *, written: bool) -> str:
 
 def diff(outcome: Outcome) -> str:
     """The change of a file as a unified diff."""
-    name = visible(outcome.path)
-    lines = difflib.unified_diff(_lines(outcome.before), _lines(outcome.after), name, name)
+    return unified_diff(outcome.path, outcome.before, outcome.after)
+
+
+def unified_diff(path: str, before: str, after: str) -> str:
+    """The change of a text as a unified diff."""
+    name = visible(path)
+    lines = difflib.unified_diff(_lines(before), _lines(after), name, name)
     return "".join(_ended(lines))
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ def test_the_stored_help_is_current() -> None:
 def test_help_lists_the_commands() -> None:
     done = promptguard("--help")
     assert done.returncode == 0
-    assert "replay  Replay a four-tool agent task" in done.stdout
+    assert re.search("^  replay +Replay a four-tool agent task", done.stdout, re.MULTILINE)
 
 
 def test_no_arguments_show_the_help_and_are_a_usage_error() -> None:

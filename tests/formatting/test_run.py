@@ -235,7 +235,7 @@ def test_a_folder_that_cannot_be_written_to(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_file_that_is_write_protected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module.os, "access", lambda _path, _mode: False)
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
     assert error("a.json", SHUFFLED) == "a.json: the file is write-protected; nothing is written"
 
 
@@ -266,7 +266,7 @@ def test_a_file_that_changes_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 
     write(Path(), {"a.json": SHUFFLED})
     monkeypatch.setattr(run_module, "format_data", slow)
-    assert run() == [("a.json", "refused", "a.json: the file changed while it was being formatted; format it again")]
+    assert run() == [("a.json", "refused", "a.json: the file changed while it was being formatted; run it again")]
     assert contents(Path()) == {"a.json": b"{}"}
 
 

@@ -14,6 +14,7 @@ from promptguard.checks.pages import read_page
 from promptguard.checks.rule import Rule
 from promptguard.lint.result import FixEdit, LintResult, Record, RecordedFix, RecordedPlace
 from promptguard.report.plain import visible
+from promptguard.report.rule_pages import markdown_page
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 FINGERPRINT = "promptguard/v1"
@@ -62,14 +63,14 @@ def _invocation(result: LintResult) -> dict[str, Any]:
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
-    page = read_page(rule.file)
-    found = page.sections["What it finds"].partition("\n\n")[0]
+    text = markdown_page(rule)
+    found = read_page(rule.file).sections["What it finds"].partition("\n\n")[0]
     return {
         "id": rule.code,
         "name": rule.name,
         "shortDescription": {"text": f"{rule.summary[:1].upper()}{rule.summary[1:]}."},
         "fullDescription": {"text": " ".join(found.split()), "markdown": found},
-        "help": {"text": page.body, "markdown": page.body},
+        "help": {"text": text, "markdown": text},
         "defaultConfiguration": {"level": rule.severity},
         "properties": {"tags": [rule.area, *([] if rule.cause == "-" else [rule.cause])], "precision": rule.confidence},
     }

@@ -34,4 +34,5 @@ def ending(result: LintResult, paint: Paint, *, statistics: bool) -> Iterator[st
         for rule in rules:
             tokens = "" if rule.tokens_lost is None else f"{rule.tokens_lost:,}"
             yield f"{rule.findings:>8,}  {rule.code} {rule.name:<{size}}  {tokens:>16}".rstrip() + "\n"
+        yield "\n"
     yield paint(summary(result), BOLD) + "\n"

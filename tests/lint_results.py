@@ -62,7 +62,40 @@ HOSTILE = CLOCK._replace(
     related=(),
     fingerprint="cccc",
 )
+END = LOOP._replace(
+    line=17,
+    column=5,
+    end_line=17,
+    end_column=5,
+    severity="note",
+    message="the file does not end with a line feed",
+    tokens_lost=0,
+    excerpt=((17, 1, "Bye!"),),
+    fix=RecordedFix("End it with a line feed", "display", (FixEdit(300, 300, 17, 5, 17, 5, "\n"),)),
+    fingerprint="dddd",
+)
+WIDE = HOSTILE._replace(
+    path="tools.json",
+    line=1,
+    column=4,
+    end_line=1,
+    end_column=6,
+    severity="warning",
+    message="`日本` changes",
+    tokens_lost=70,
+    tokenizer="tokenizer.json",
+    changes="day",
+    block="tools",
+    pointer="/0/name",
+    excerpt=((1, 1, '{"今日本":\t1}'),),
+    fingerprint="eeee",
+)
 RESULT = LintResult(
-    records=(CLOCK, LOOP, HOSTILE), files=12, looked_at=40, suppressed=2, skipped=(("x.bin", "it is not\ntext"),), fixed=1
+    records=(CLOCK, LOOP, END, HOSTILE, WIDE),
+    files=12,
+    looked_at=40,
+    suppressed=2,
+    skipped=(("x.bin", "it is not\ntext"),),
+    fixed=1,
 )
 CLEAN = LintResult(records=(), files=12, looked_at=40)

@@ -1,0 +1,298 @@
+"""PG101 to PG107: values in a prefix block that change between requests."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from promptguard.checks.base import Changes, Document, Hit, make_fix, shown
+from promptguard.checks.bindings import Flow, Origin, Prefix, Print
+from promptguard.checks.stamps import stamps
+from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
+from promptguard.core.finding import Fix, Severity
+from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
+
+MIN_STATIC_CHARACTERS = 1_000
+"""Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
+
+MOST_HITS = 1_000
+"""Of one rule in one document: nobody reads more."""
+
+_NOTHING_SHARED = 100
+"""Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
+
+_LONGEST_LABEL = 60
+_PARAGRAPH = 1_000  # code points above a line in which its heading is looked for
+_HEADING = r"#{1,6}\s.{1,200}|.{1,200}:|<[\w -]{1,60}>|\*\*.{1,200}\*\*"
+_LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
+_BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
+
+_OFTEN: dict[Changes, str] = {
+    "request": "with every request",
+    "minute": "every minute",
+    "day": "every day",
+    "conversation": "from one conversation to the next",
+    "deployment": "with every deployment",
+}
+_SEVERITY: dict[Changes, Severity] = {
+    "request": "error",
+    "minute": "error",
+    "day": "warning",
+    "conversation": "warning",
+    "deployment": "warning",
+}
+
+
+def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
+    """The findings of PG101 to PG107 in one prompt; at most ``MOST_HITS`` of each rule."""
+    prefix = Prefix(document)
+    if not prefix.starts:
+        return
+    counts: dict[str, int] = {}
+    for hit in _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)):
+        counts[hit.code] = counts.get(hit.code, 0) + 1
+        if counts[hit.code] <= MOST_HITS:
+            yield hit
+
+
+def _minimum(options: Mapping[str, Any]) -> int:
+    return int(options.get("PG106", {}).get("min-static-characters", MIN_STATIC_CHARACTERS))
+
+
+class _Report:
+    """Makes hits of what a document prints."""
+
+    def __init__(self, document: Document, prefix: Prefix, flow: Flow) -> None:
+        self._document = document
+        self._prefix = prefix
+        self._flow = flow
+        self._starts = [placeholder.start for placeholder in document.placeholders]
+        self._reported: set[str] = set()
+        self._static = _StaticText(document.text, flow)
+
+    def hits(self, minimum: int) -> Iterator[Hit]:
+        yield from self._printed()
+        yield from self._chosen()
+        yield from self._variables(minimum)
+        for stamp in stamps(self._document.text, self._flow.texts, self._prefix.starts):
+            message = f"`{self._shown(stamp.start, stamp.end)}` is {stamp.what}; it changes {_OFTEN['deployment']}"
+            yield Hit(stamp.code, stamp.start, stamp.end, message, "deployment", "warning", "medium")
+
+    def _printed(self) -> Iterator[Hit]:
+        """What each placeholder prints, once for each rule; an item of a loop once for the loop."""
+        loops: set[tuple[str, int, int]] = set()
+        for place in self._flow.prints:
+            codes: set[str] = set()
+            for origin in place.origins:
+                code = origin.nature.code
+                if code in codes or code in ORDERS or code == UNKNOWN:
+                    continue
+                codes.add(code)
+                self._reported.update(other.name for other in place.origins)
+                if origin.element:
+                    if (code, origin.start, origin.end) in loops:
+                        continue
+                    loops.add((code, origin.start, origin.end))
+                yield self._hit(place, origin, f"prints {origin.nature.what}, which changes {_OFTEN[origin.nature.changes]}")
+
+    def _chosen(self) -> Iterator[Hit]:
+        """Branches that a clock or a draw chooses: pedantic, since the text may be the same most of the time."""
+        for branch in self._flow.branches:
+            for origin in branch.origins:
+                if origin.nature.code in ("PG101", "PG107"):
+                    text = self._shown(branch.start, branch.end)
+                    message = f"`{text}` lets {origin.nature.what} choose what the prompt says"
+                    yield Hit(
+                        origin.nature.code,
+                        branch.start,
+                        branch.end,
+                        message,
+                        origin.nature.changes,
+                        "note",
+                        origin.nature.confidence,
+                    )
+                    break
+
+    def _variables(self, minimum: int) -> Iterator[Hit]:
+        """PG106: variables that are declared to change, and the first of which nothing is known."""
+        first: tuple[Print, Origin] | None = None
+        for place in self._flow.prints:
+            if any(origin.nature.code not in (UNKNOWN, *ORDERS) for origin in place.origins):
+                continue
+            for origin in place.origins:
+                if origin.nature.code != UNKNOWN or origin.name in self._reported:
+                    continue
+                if origin.declared:
+                    self._reported.add(origin.name)
+                    yield self._early(place, origin, "warning")
+                    break
+                first = first or (place, origin)
+        if first is not None and self._static.behind(first[0].end) >= minimum:
+            yield self._early(*first, "note")
+
+    def _early(self, place: Print, origin: Origin, severity: Severity) -> Hit:
+        count = self._static.behind(place.end)
+        message = "prints a variable that is declared to change" if origin.declared else "prints a variable"
+        if count:
+            message += f" in front of {count:,} static characters: put it behind them, at the end of the block"
+        return self._hit(place, origin, message, severity)
+
+    def _hit(self, place: Print, origin: Origin, message: str, severity: Severity | None = None) -> Hit:
+        nature = origin.nature
+        related: tuple[tuple[int, int, str], ...] = ()
+        if origin.start >= 0 and not place.start <= origin.start < place.end:
+            related = ((origin.start, origin.end, "the value comes from here"),)
+        return Hit(
+            nature.code,
+            place.start,
+            place.end,
+            f"`{self._shown(place.start, place.end)}` {message}",
+            nature.changes,
+            severity or self._severity(place, origin),
+            nature.confidence,
+            self._fix(place, origin),
+            related,
+        )
+
+    def _severity(self, place: Print, origin: Origin) -> Severity:
+        """That of how often the value changes; what differs from conversation to conversation costs nothing at the very end."""
+        changes = origin.nature.changes
+        if changes != "conversation" or origin.declared or self._static.behind(place.end) >= _NOTHING_SHARED:
+            return _SEVERITY[changes]
+        within = self._prefix.range_at(place.start)
+        ends = within is not None and self._static.last(within) < place.start and self._document.block_at(place.start) == "system"
+        return "note" if ends else "warning"
+
+    def _shown(self, start: int, end: int) -> str:
+        return shown(self._document.text[start : min(end, start + 100)])
+
+    # Fixes
+
+    def _fix(self, place: Print, origin: Origin) -> Fix | None:
+        """Move the line behind the static text; where it has more on it, write the time less exactly."""
+        within = self._prefix.range_at(place.start)
+        if within is None or self._static.last(within) <= place.end:
+            return None
+        return self._move(place, within) or self._coarser(origin)
+
+    def _move(self, place: Print, within: tuple[int, int]) -> Fix | None:
+        text = self._document.text
+        low, high = within
+        start = max(low, text.rfind("\n", max(low, place.start - 2 * _LONGEST_LABEL), place.start) + 1)
+        newline = text.find("\n", place.end, min(high, place.end + 2 * _LONGEST_LABEL))
+        if newline < 0 or (start != low and text[start - 1] != "\n"):
+            return None
+        label = re.compile(_LABEL).fullmatch(text, start, place.start)
+        if label is None or re.compile(_BEHIND_VALUE).fullmatch(text, place.end, newline) is None:
+            return None
+        line = text[start : newline + 1]
+        if self._headed(start, low):
+            return None
+        if "{{-" in line or "-}}" in line or not self._stands_alone(place, start, newline, high):
+            return None
+        content = line.rstrip("\r\n")
+        moved = line if text[high - 1] == "\n" else line[len(content) :] + content
+        edits = [(start, newline + 1, ""), (high, high, moved)]
+        return make_fix(self._document, "Move the line to the end of the block", edits, safe=False)
+
+    def _stands_alone(self, place: Print, start: int, newline: int, target: int) -> bool:
+        """Whether a line is text and one placeholder outside of any statement, and means the same at ``target``."""
+        if self._document.template is None:
+            return bisect_right(self._starts, newline) - bisect_left(self._starts, start) == 1
+        body = self._document.template.body
+        at = bisect_left(body, place.start, key=_start)
+        node = body[at] if at < len(body) else None
+        if not isinstance(node, Output) or node.start != place.start:
+            return False
+        before, after = body[at - 1] if at else None, body[at + 1] if at + 1 < len(body) else None
+        if start < node.start and not (isinstance(before, Text) and before.start <= start):
+            return False
+        if not (isinstance(after, Text) and newline < after.end):
+            return False
+        end = bisect_left(body, target, key=_start)
+        last = body[end - 1]
+        if not isinstance(last, Text) and (last.end > target or (isinstance(last, Block) and last.closing is None)):
+            return False
+        names = {part.name for part in node.expression.walk() if isinstance(part, Name)}
+        if not names.isdisjoint(self._flow.composed):
+            return False
+        return not any(name.partition(".")[0] in names and offset > place.start for name, offset in self._flow.rebound)
+
+    def _headed(self, start: int, low: int) -> bool:
+        """Whether a heading stands over the paragraph of the line at ``start``, which would be left without it."""
+        text = self._document.text
+        above = text[max(low, start - _PARAGRAPH) : start].split("\n")[:-1]
+        blank = False
+        for number, line in reversed(list(enumerate(above))):
+            content = line.strip()
+            if not content:
+                blank = True
+                continue
+            if re.fullmatch(_HEADING, content):
+                title = number == 0 and start - low <= _PARAGRAPH and content.startswith("# ")
+                return not title  # that of the whole prompt stays over the rest
+            if blank:
+                return False
+        return False
+
+    def _coarser(self, origin: Origin) -> Fix | None:
+        pattern = origin.pattern
+        if pattern is None:
+            return None
+        old = str(pattern.value)
+        start, end = pattern.start + 1, pattern.end - 1
+        new = coarser_format(old)
+        if new is None or self._document.text[start:end] != old:
+            return None
+        return make_fix(self._document, f"Write the time as `{new}`", [(start, end, new)], safe=False)
+
+
+def _start(node: Node) -> int:
+    return node.start
+
+
+class _StaticText:
+    """The static text of the prefix blocks: how much of it stands behind an offset, and where it ends."""
+
+    def __init__(self, text: str, flow: Flow) -> None:
+        self._text = text
+        self._texts = flow.texts
+        self._starts = [start for start, _ in flow.texts]
+        self._printed = [place.start for place in flow.prints]
+        self._behind: list[int] | None = None
+        self._last: dict[tuple[int, int], int] = {}
+
+    def behind(self, offset: int) -> int:
+        """Code points of static text behind an offset."""
+        if self._behind is None:
+            self._behind = [0] * (len(self._texts) + 1)
+            for at in range(len(self._texts) - 1, -1, -1):
+                start, end = self._texts[at]
+                self._behind[at] = self._behind[at + 1] + end - start
+        at = bisect_right(self._starts, offset)
+        inside = max(0, self._texts[at - 1][1] - offset) if at else 0
+        return self._behind[at] + inside
+
+    def last(self, within: tuple[int, int]) -> int:
+        """Where the last line of a range begins that has text and prints nothing that varies; -1 where there is none."""
+        if within not in self._last:
+            self._last[within] = self._find_last(*within)
+        return self._last[within]
+
+    def _find_last(self, low: int, high: int) -> int:
+        text, printed = self._text, self._printed
+        seen = high  # all from here on is in lines that print
+        for start, end in reversed(self._texts[bisect_left(self._starts, low) : bisect_left(self._starts, high)]):
+            stop = min(end, seen)
+            while stop > start:
+                piece = max(start, text.rfind("\n", start, stop) + 1)
+                if text[piece:stop].strip():
+                    line = text.rfind("\n", low, piece) + 1 or low
+                    line_end = text.find("\n", stop, high)
+                    if bisect_left(printed, line_end if line_end >= 0 else high) == bisect_left(printed, line):
+                        return piece
+                    seen = line
+                stop = piece - 1
+        return -1

@@ -1,0 +1,209 @@
+"""PG401 to PG406: tool schemas in JSON, JSONL and YAML files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
+
+from promptguard.checks.base import Document, Hit, shown
+from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.literals import LiteralKind, volatile_literals
+from promptguard.checks.tools_order import Part, check_order
+from promptguard.checks.tools_places import JSONPlaces, Range, YAMLPlaces
+from promptguard.checks.tools_schema import check_names, check_schemas
+from promptguard.core.errors import InputError
+from promptguard.core.finding import Severity
+from promptguard.core.source import Source, Span
+from promptguard.parse.strict import parse
+from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
+from promptguard.toolschema.dialects import looks_like_tools
+from promptguard.toolschema.document import Form, holds_tools
+from promptguard.toolschema.plain import escape
+from promptguard.toolschema.visit import visit
+from promptguard.toolschema.vocabulary import Role
+
+_LINE = re.compile(r"[^\r\n]+")
+
+
+def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
+    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule."""
+    counts: Counter[str] = Counter()
+    for hit in _check(document):
+        counts[hit.code] += 1
+        if counts[hit.code] <= MAX_HITS:
+            yield hit
+
+
+def _check(document: Document) -> Iterator[Hit]:
+    read = _read_yaml if document.source.kind == "yaml" else _read_lines if _is_lines(document) else _read_json
+    parts = yield from read(document)
+    yield from check_order(document, parts)
+    for part in parts:
+        yield from check_names(document, part)
+        yield from check_schemas(document, part)
+        yield from _check_literals(document, part)
+
+
+# Reading: what cannot be read is a finding; what can be is returned.
+
+_Read = Generator[Hit, None, list[Part]]
+
+
+def _is_lines(document: Document) -> bool:
+    return document.source.path.lower().endswith((".jsonl", ".ndjson"))
+
+
+def _read_lines(document: Document) -> _Read:
+    parts: list[Part] = []
+    for line in _LINE.finditer(document.text):
+        if holds_tools(line.group()):
+            parts += yield from _read_value(document, *line.span(), "wire")
+    return parts
+
+
+def _read_json(document: Document) -> _Read:
+    return (yield from _read_value(document, 0, len(document.text), "file"))
+
+
+def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
+    places = JSONPlaces(document.text, start, end)
+    try:
+        value = parse(document.source, span=Span(start, end), exact_numbers=True)
+    except InputError as error:
+        at = _offset(document.source, error)
+        again = list(places.duplicates())
+        yield from map(_duplicate(document), again)
+        if all(at != second[0] for _, second, _ in again):
+            yield _broken(document, at, error)
+        try:
+            return [Part(json.loads(document.text[start:end], parse_int=float), places, start, end, form, strict=False)]
+        except (ValueError, RecursionError):
+            return []
+    return [Part(value, places, start, end, form, strict=True)]
+
+
+def _read_yaml(document: Document) -> _Read:
+    try:
+        stream = read_yaml(document.source)
+    except InputError as error:
+        at = _offset(document.source, error)
+        yield _broken(document, at, error)
+        return []
+    parts = []
+    for root in stream.documents:
+        places = YAMLPlaces(document.text, root)
+        again = list(places.duplicates())
+        strict = not again and stream.tag is None and not _merges(root)
+        try:
+            check_json(stream, root)
+        except InputError as error:
+            strict = False
+            at = _offset(document.source, error)
+            if all(at != second[0] for _, second, _ in again):
+                yield _broken(document, at, error)
+        try:
+            value = python_value(root)
+        except (ValueError, OverflowError):  # a number that Python does not take; check_json has said so
+            continue
+        if looks_like_tools(value):
+            yield from map(_duplicate(document), again)
+            parts.append(Part(value, places, 0, 0, None, strict))
+    return parts
+
+
+def _merges(root: Node) -> bool:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if any(key.type == "merge" for key in node.keys):
+            return True
+        stack.extend(node.children)
+    return False
+
+
+def _offset(source: Source, error: InputError) -> int:
+    """The code point of the place that an error names."""
+    place = re.search(r":(\d+):(\d+)\Z", error.where or "")
+    if place is None:
+        return 0
+    line, column = map(int, place.groups())
+    return min(source.line_starts[min(line, len(source.line_starts)) - 1] + column - 1, len(source.text))
+
+
+def _broken(document: Document, at: int, error: InputError) -> Hit:
+    end = min(at + 1, len(document.text))
+    return Hit("PG406", max(0, end - 1), end, error.what)
+
+
+def _duplicate(document: Document) -> Callable[[tuple[str, Range, Range]], Hit]:
+    def make(found: tuple[str, Range, Range]) -> Hit:
+        pointer, (start, end), first = found
+        message = f"the key `{shown(document.text[start:end])}` stands twice in one object"
+        return Hit("PG402", start, end, message, related=((*first, "the first one"),), pointer=pointer)
+
+    return make
+
+
+# PG405
+
+_MESSAGES: dict[LiteralKind, str] = {
+    "clock": "a time that was written into the tools when they were made: `{}`",
+    "id": "an id that is drawn anew: `{}`",
+    "temp-path": "a temporary path with a random part: `{}`",
+    "environment": "the folder of one machine: `{}`",
+}
+# A default that is a time of a certain second comes from a clock, one of a full minute or the end of a day from a person.
+_SECOND = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+_ROUND = re.compile(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
+_LONGEST_TIME = 40
+
+
+def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
+    for pointer, label, text in _texts(part.value):
+        lead = f"{label}: " if label else ""
+        found = volatile_literals(lead + text)
+        literals = [
+            (one.start - len(lead), one.end - len(lead), one.kind, one.changes) for one in found if one.start >= len(lead)
+        ]
+        if label and len(text) < _LONGEST_TIME:
+            if _ROUND.search(text):
+                continue
+            if not literals and _SECOND.match(text):
+                literals = [(0, len(text), "clock", "request")]
+        if not literals:
+            continue
+        ranges = part.places.inside(pointer, [(start, end) for start, end, _, _ in literals], text)
+        for (start, end), (_, _, kind, changes) in zip(ranges, literals, strict=True):
+            message = _MESSAGES[kind].format(shown(document.text[start:end]))
+            severity: Severity = "error" if changes in ("request", "minute") else "warning"
+            yield Hit("PG405", start, end, message, changes=changes, severity=severity, pointer=pointer)
+
+
+def _texts(value: Any) -> Iterator[tuple[str, str, str]]:
+    """The texts in which tools say something, each with its pointer and the property that it is a value of, if it is one.
+
+    Examples, patterns and constants show what a value looks like; they are left out.
+    """
+    for pointer, role, schema, _ in visit(value):
+        for key in ("title", "description"):
+            if isinstance(schema.get(key), str):
+                yield f"{pointer}/{key}", "", schema[key]
+        if role is Role.SCHEMA:
+            label = pointer.rpartition("/")[2]
+            for key in ("default", "enum"):
+                yield from _strings(f"{pointer}/{key}", label, schema.get(key))
+
+
+def _strings(pointer: str, label: str, value: Any) -> Iterator[tuple[str, str, str]]:
+    stack = [(pointer, label, value)]
+    while stack:
+        pointer, label, value = stack.pop()
+        if isinstance(value, str):
+            yield pointer, label, value
+        elif isinstance(value, list):
+            stack += [(f"{pointer}/{number}", label, item) for number, item in enumerate(value)][::-1]
+        elif isinstance(value, dict):
+            stack += [(f"{pointer}/{escape(key)}", key, item) for key, item in value.items()][::-1]

@@ -1,0 +1,47 @@
+"""``promptguard baseline``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from promptguard.core.errors import InputError
+from promptguard.lint.baseline import DEFAULT
+
+FILE = click.Path(readable=False)  # our own reader says it in our own words
+
+
+@click.command("baseline", short_help="Write down known findings, so that lint reports new ones alone.")
+@click.argument("paths", nargs=-1, type=FILE)
+@click.option("-o", "--output", type=FILE, metavar="FILE", help=f"The file to write.  [default: baseline of lint, or {DEFAULT}]")
+@click.option(
+    "--config", type=FILE, metavar="FILE", help="Configuration file.  [default: closest promptguard.toml or pyproject.toml]"
+)
+def baseline(paths: tuple[str, ...], output: str | None, config: str | None) -> int:
+    """Write down what lint finds now, so that it reports new findings alone.
+
+    PATHS are files and folders (default: the current folder). Findings are known by their file, their rule and the text of their
+    lines: they stay known when lines move. Set baseline in the configuration, or pass lint --baseline.
+
+    Exit codes: 0 done, 2 a file could not be judged; the file is not written then.
+    """
+    from promptguard.core.files import replace_file
+    from promptguard.lint.baseline import baseline_text
+    from promptguard.lint.load import make_plan
+    from promptguard.lint.run import collect, exit_code, find_targets, lint_files
+    from promptguard.report.findings import write_findings
+
+    plan = make_plan({"config": config})
+    result = collect(lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs))
+    if exit_code(result, paths_given=bool(paths)) == 2:
+        write_findings(result, "concise", lambda text: click.echo(text, nl=False, err=True))
+        return 2
+    file = output or plan.baseline or DEFAULT
+    try:
+        replace_file(os.path.realpath(file), baseline_text(result.records, plan.settings.root).encode())
+    except OSError as error:
+        raise InputError(f"the baseline cannot be written ({error.strerror or error})", where=file) from None
+    known = f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}"
+    click.echo(f"wrote {known} to {file}")
+    return 0

@@ -1,0 +1,251 @@
+"""``promptguard lint``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from promptguard.cli.arguments import Flag, click_command, flag, read_plain
+from promptguard.cli.complain import say
+from promptguard.core.config import LINT_OPTIONS
+from promptguard.core.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    import click
+
+    from promptguard.lint.baseline import Baseline
+    from promptguard.lint.load import Plan
+    from promptguard.lint.result import FileResult, LintResult
+    from promptguard.lint.run import Change
+
+_METAVARS = {
+    "select": "RULES",
+    "ignore": "RULES",
+    "extend-select": "RULES",
+    "per-file-ignores": "PATTERN:RULES",
+    "exclude": "PATTERN",
+    "tokenizer": "FILE",
+    "baseline": "FILE",
+    "report": "FORMAT=FILE",
+    "cache-dir": "FOLDER",
+    "jobs": "N",
+}
+FLAGS = (
+    *(flag(option, _METAVARS.get(option.name, "")) for option in LINT_OPTIONS if option.kind != "tables"),
+    Flag("fix", "switch", "Apply the fixes that leave a model's reading as it is."),
+    Flag("diff", "switch", "Write nothing; print what the fixes would change."),
+    Flag("statistics", "switch", "Say how often each rule reports."),
+    Flag("exit-zero", "switch", "Exit with 0 even when something is found or there is nothing to check."),
+    Flag("stdin-filename", "value", "Check standard input as if it were this file.", "NAME"),
+    Flag("show-settings", "switch", "Print the settings that hold, and check nothing."),
+    Flag("no-cache", "switch", "Neither use nor keep results of other runs."),
+    Flag("config", "value", "Configuration file.  [default: closest promptguard.toml or pyproject.toml]", "FILE"),
+    Flag("color", "value", "When to use colours.  [default: auto]", choices=("auto", "always", "never")),
+    Flag("quiet", "switch", "Print nothing but errors.", short="q"),
+)
+_HELP = """Find what breaks the prefix cache in prompt templates, tool schemas and serving configurations.
+
+PATHS are files and folders (default: the current folder); - is standard input, with --stdin-filename. Below a folder the files
+are checked that hold prompts, tool schemas or the start of a model server, by their names and what is in them.
+
+RULES are codes (PG101), prefixes of codes (PG1) or names (clock), joined by commas.
+
+Exit codes: 0 clean, 1 something was found, 2 a file could not be judged, or usage or configuration are wrong, 3 paths were given
+and none of them holds anything to check.
+"""
+
+
+def read_arguments(arguments: Sequence[str]) -> dict[str, Any] | None:
+    """The values of plain arguments; see ``read_plain``."""
+    return read_plain(arguments, FLAGS)
+
+
+def command() -> click.Command:
+    """The command for click."""
+    from promptguard.cli.commands import COMMANDS
+
+    return click_command("lint", FLAGS, run, short=COMMANDS["lint"][2], text=_HELP)
+
+
+def run(flags: Mapping[str, Any]) -> int:
+    """Lint, print and say the exit code.
+
+    Args:
+        flags: as ``read_plain`` gives them.
+
+    Raises:
+        PromptguardError: what is asked for cannot be done.
+    """
+    from promptguard.lint.load import make_plan
+    from promptguard.lint.run import exit_code
+
+    if flags["show_settings"]:
+        from promptguard.cli.config import print_settings
+
+        return print_settings(flags)
+    plan = make_plan(flags)
+    paths = flags["paths"]
+    _check_usage(flags, paths)
+    reports = _reports(plan)
+    baseline = _baseline(plan)
+    if flags["stdin_filename"] is not None:
+        result, changes = _standard_input(flags, plan, baseline)
+    else:
+        result, changes = _files(flags, plan, baseline, paths)
+    if reports:
+        from promptguard.report.findings import write_report_files
+
+        write_report_files(result, reports)
+    if not flags["quiet"]:
+        _show(result, changes, flags, plan)
+        stale = baseline.stale() if baseline is not None else 0
+        if stale:
+            known = "1 known finding is" if stale == 1 else f"{stale} known findings are"
+            say(f"promptguard: note: {known} no longer there; update the baseline with promptguard baseline")
+    code = exit_code(result, paths_given=bool(paths) or flags["stdin_filename"] is not None, exit_zero=flags["exit_zero"])
+    return 1 if code == 0 and flags["diff"] and changes and not flags["exit_zero"] else code
+
+
+def _check_usage(flags: Mapping[str, Any], paths: Sequence[str]) -> None:
+    if "-" in paths and len(paths) > 1:
+        raise ConfigError("- stands for standard input and cannot be combined with other paths", where="PATHS")
+    name = flags["stdin_filename"]
+    if "-" in paths and name is None:
+        raise ConfigError("nothing says what standard input is", where="-", hint="add --stdin-filename prompt.j2")
+    if name is not None and list(paths) not in ([], ["-"]):
+        raise ConfigError("checks standard input alone", where="--stdin-filename", hint="leave the paths out")
+    if name is not None and (not name or "\0" in name):
+        raise ConfigError("is no file name", where="--stdin-filename")
+
+
+def _reports(plan: Plan) -> list[tuple[str, Any]]:
+    if not plan.reports:
+        return []
+    from promptguard.report.files import check_target, parse_report_options
+    from promptguard.report.findings import FORMATS
+
+    reports = parse_report_options(plan.reports, FORMATS)
+    for _, path in reports:  # now, rather than after the run
+        check_target(path)
+    return reports
+
+
+def _baseline(plan: Plan) -> Baseline | None:
+    if plan.baseline is None:
+        return None
+    from promptguard.lint.baseline import read_baseline
+
+    return read_baseline(plan.baseline, plan.settings.root)
+
+
+def _files(
+    flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None, paths: Sequence[str]
+) -> tuple[LintResult, list[Change]]:
+    from promptguard.lint.check import Checker
+    from promptguard.lint.run import collect, find_targets, fix_file, lint_files
+
+    cache = None
+    if not flags["no_cache"]:
+        from promptguard.lint.cache import Cache
+
+        cache = Cache(plan.cache_dir, plan.settings)
+    results = lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs, cache=cache)
+    changes: list[Change] = []
+    found: list[FileResult] = []
+    checker = Checker(plan.settings) if flags["fix"] or flags["diff"] else None
+    for result in results:
+        if baseline is not None:
+            result = baseline.without(result)  # noqa: PLW2901
+        if checker is not None:
+            after, change = fix_file(
+                result, checker, unsafe=plan.unsafe_fixes, baseline=baseline, write=flags["fix"] and not flags["diff"]
+            )
+            result = result if flags["diff"] else after  # noqa: PLW2901
+            changes += [change] if change is not None else []
+        found.append(result)
+    return collect(found, fixed=0 if flags["diff"] else sum(change.fixes for change in changes)), changes
+
+
+def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:
+    from promptguard.lint.check import MAX_BYTES, Checker
+    from promptguard.lint.run import collect, fix_data, lint_text
+
+    if sys.stdin is None:
+        raise InputError("standard input is closed", hint="name a file")
+    name = flags["stdin_filename"]
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    checker = Checker(plan.settings)
+    result = lint_text(name, data, checker)
+    if baseline is not None:
+        result = baseline.without(result)
+    if not (flags["fix"] or flags["diff"]):
+        return collect([result]), []
+    try:
+        after, change = fix_data(name, data, checker, unsafe=plan.unsafe_fixes, baseline=baseline)
+    except InputError:
+        return collect([result]), []
+    if flags["diff"]:
+        return collect([result]), [change] if change.fixes else []
+    _write(lambda write: write(("\ufeff" if data.startswith(b"\xef\xbb\xbf") else "") + change.after), "utf-8")
+    return collect([after], fixed=change.fixes), []
+
+
+def _show(result: LintResult, changes: Sequence[Change], flags: Mapping[str, Any], plan: Plan) -> None:
+    from promptguard.report.findings import TEXT_FORMATS, write_findings
+
+    if flags["diff"]:
+        _show_changes(result, changes)
+        return
+    # Standard output is the fixed text where standard input is fixed.
+    to_errors = flags["fix"] and flags["stdin_filename"] is not None
+    stream = sys.stderr if to_errors else sys.stdout
+    textual = plan.output_format in TEXT_FORMATS
+    encoding = (getattr(stream, "encoding", None) or "utf-8") if textual else "utf-8"
+    write_findings_to = {
+        "color": _colored(flags["color"] or "auto", stream) if textual else False,
+        "statistics": flags["statistics"],
+        "encoding": encoding,
+    }
+    _write(lambda write: write_findings(result, plan.output_format, write, **write_findings_to), encoding, errors=to_errors)
+
+
+def _show_changes(result: LintResult, changes: Sequence[Change]) -> None:
+    from promptguard.report.formatted import unified_diff
+
+    _write(lambda write: [write(unified_diff(change.path, change.before, change.after)) for change in changes], "utf-8")
+    fixes = sum(change.fixes for change in changes)
+    files = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
+    say(
+        f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}; "
+        + (f"{fixes} fix{'' if fixes == 1 else 'es'} would change {files}" if changes else "nothing to fix")
+    )
+
+
+def _colored(when: str, stream: Any) -> bool:
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream is not None and stream.isatty())
+
+
+def _write(report: Any, encoding: str, *, errors: bool = False) -> None:
+    """Let ``report`` write texts with their own line ends.
+
+    Raises:
+        InputError: the stream cannot be written to. One whose reader has seen enough is no error: the verdict stands.
+    """
+    stream = sys.stderr if errors else sys.stdout
+    name = "standard error" if errors else "standard output"
+    if stream is None:
+        raise InputError(f"{name} cannot be written (it is closed)")
+    try:
+        stream.flush()
+        report(lambda text: stream.buffer.write(text.encode(encoding, "surrogateescape")))
+        stream.buffer.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else the interpreter complains when it exits
+        if not isinstance(error, BrokenPipeError):
+            raise InputError(f"{name} cannot be written ({error.strerror or error})") from None

@@ -1,0 +1,245 @@
+"""Results of earlier runs, by the content of the file.
+
+One file for each set of settings holds a line for each result: a key, which is a hash of the name and the content of the checked
+file, its path below the root, and the result. What does not read as a result is none.
+"""
+
+# pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import Any, get_args
+
+from promptguard import __version__
+from promptguard.checks.catalog import RULES
+from promptguard.core.digest import LENGTH, digest
+from promptguard.core.finding import SEVERITIES, Applicability, Confidence
+from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
+from promptguard.lint.settings import Settings
+
+_MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
+_MAX_ENTRIES = 50_000
+_MAX_FILES = 8  # settings whose results are kept
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of promptguard and can be deleted.\n"
+_CONFIDENCES, _APPLICABILITIES = get_args(Confidence), get_args(Applicability)
+
+
+class Cache:
+    """The results under one set of settings.
+
+    Args:
+        folder: of the cache; it is made when there is something to keep.
+        settings: what holds.
+
+    Attributes:
+        fresh: results that are not in the file yet, by key, with the path below the root.
+    """
+
+    def __init__(self, folder: str, settings: Settings) -> None:
+        self._folder = folder
+        self._root = settings.root
+        self._name = settings_key(settings) + ".cache"
+        self._lines: dict[str, bytes] | None = None
+        self._used: set[str] = set()
+        self._fresh: dict[str, bytes] = {}
+
+    def get(self, key: str, path: str) -> FileResult | None:
+        """The result for a key, ``None`` where there is none that can be trusted."""
+        if self._lines is None:
+            self._lines = self._load()
+        line = self._lines.get(key)
+        if line is None:
+            return None
+        try:
+            result = _result(json.loads(line.split(b"\t", 2)[2]))
+        except (ValueError, TypeError, IndexError, KeyError, RecursionError):
+            return None
+        shown = path.replace(os.sep, "/")
+        if result.path != path or any(record.path != shown for record in result.records):
+            return None
+        self._used.add(key)
+        return result
+
+    def put(self, key: str, result: FileResult) -> None:
+        """Keep a result; one that says what may be otherwise next time is not kept."""
+        if any(record.code == "PG999" for record in result.records):
+            return
+        path = json.dumps(os.path.relpath(os.path.abspath(result.path), self._root))
+        self._fresh[key] = f"{key}\t{path}\t{json.dumps(result, separators=(',', ':'))}".encode()
+
+    def save(self) -> None:
+        """Write what is new, without the results of files that are gone; silent where the folder cannot be written to."""
+        if not self._fresh:
+            return
+        with contextlib.suppress(OSError):
+            self._make_folder()
+            kept = self._kept()
+            target = os.path.join(self._folder, self._name)
+            temporary = f"{target}.{os.urandom(6).hex()}.tmp"
+            try:
+                with open(temporary, "xb") as file:
+                    file.write(b"".join(line + b"\n" for line in kept))
+                os.replace(temporary, target)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+                raise
+            self._drop_old()
+
+    def _load(self) -> dict[str, bytes]:
+        try:
+            with open(os.path.join(self._folder, self._name), "rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+        except OSError:
+            return {}
+        if len(data) > _MAX_BYTES:
+            return {}
+        return {line[:LENGTH].decode("latin-1"): line for line in data.split(b"\n") if line[LENGTH : LENGTH + 1] == b"\t"}
+
+    def _kept(self) -> list[bytes]:
+        """The lines to write: what was used or made now comes last, so that it is the last to go where there are too many."""
+        lines = self._load()  # another run may have added to it since
+        written = {_path(line) for line in self._fresh.values()}
+        old: list[bytes] = []
+        used: list[bytes] = []
+        there: dict[bytes, bool] = {}
+        for key, line in lines.items():
+            if key in self._used:
+                used.append(line)
+                continue
+            path = _path(line)
+            if key in self._fresh or path in written:
+                continue
+            if path not in there:
+                there[path] = self._exists(path)
+            if there[path]:
+                old.append(line)
+        kept = [*old, *used, *self._fresh.values()][-_MAX_ENTRIES:]
+        size = 0
+        for index in range(len(kept) - 1, -1, -1):
+            size += len(kept[index]) + 1
+            if size > _MAX_BYTES:
+                return kept[index + 1 :]
+        return kept
+
+    def _exists(self, path: bytes) -> bool:
+        try:
+            name = json.loads(path)
+            return isinstance(name, str) and os.path.lexists(os.path.join(self._root, name))
+        except (ValueError, RecursionError):
+            return False
+
+    def _make_folder(self) -> None:
+        if os.path.isdir(self._folder):
+            return
+        os.makedirs(self._folder, exist_ok=True)
+        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+            with open(os.path.join(self._folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def _drop_old(self) -> None:
+        """Remove the results under settings that were last used longest ago, and what a run that was killed has left."""
+        with os.scandir(self._folder) as entries:
+            files = [(entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries if ".cache" in entry.name]
+        files.sort(reverse=True)
+        for _, path in files[_MAX_FILES:]:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def settings_key(settings: Settings) -> str:
+    """A name for all that has a say in the results beside the files themselves."""
+    inputs = [os.path.join(settings.root, item.context) for item in settings.prompts if item.context is not None]
+    if settings.tokenizer is not None and not settings.tokenizer.startswith("tiktoken:"):
+        inputs.append(settings.tokenizer)
+    said = repr((__version__, _code_stamp(), sorted(RULES.items()), settings, [_stamp(path) for path in inputs]))
+    return digest(said.encode("utf-8", "backslashreplace"), 24)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
+    """The state of promptguard's own code: while it is being worked on the version alone says nothing."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    stamps = []
+    for name in ("checks", "core", "lint", os.path.join("lint", "reading"), "parse", "prompts", "toolschema"):
+        folder = os.path.join(package, name)
+        try:
+            with os.scandir(folder) as entries:
+                stamps += [(entry.name, _stamp(entry.path)) for entry in entries if entry.name.endswith(".py")]
+        except OSError:
+            continue
+    return sorted(stamps, key=repr)
+
+
+def _path(line: bytes) -> bytes:
+    return line.split(b"\t", 2)[1]
+
+
+def _result(data: Any) -> FileResult:
+    """A result as it was kept.
+
+    Raises:
+        ValueError, TypeError, KeyError, IndexError: it is none.
+    """
+    path, checked, records, suppressed, reason = data
+    _expect(isinstance(path, str) and isinstance(checked, bool) and type(suppressed) is int and suppressed >= 0)
+    return FileResult(path, checked, tuple(_record(record) for record in records), suppressed, _text_or_none(reason))
+
+
+def _record(data: Any) -> Record:
+    record = Record(*data)
+    for number in (record.line, record.column, record.end_line, record.end_column):
+        _expect(type(number) is int and number > 0)
+    for text in (record.path, record.message, record.fingerprint):
+        _expect(isinstance(text, str))
+    for optional in (record.block, record.tokenizer, record.changes, record.pointer):
+        _text_or_none(optional)
+    _expect(record.tokens_lost is None or (type(record.tokens_lost) is int and record.tokens_lost >= 0))
+    _expect(record.name == RULES[record.code].name and record.severity in SEVERITIES and record.confidence in _CONFIDENCES)
+    excerpt = []
+    for line, column, text in record.excerpt:
+        _expect(type(line) is int and type(column) is int and line > 0 and column > 0 and isinstance(text, str))
+        excerpt.append((line, column, text))
+    return record._replace(
+        excerpt=tuple(excerpt),
+        fix=None if record.fix is None else _fix(record.fix),
+        related=tuple(_place(place) for place in record.related),
+    )
+
+
+def _fix(data: Any) -> RecordedFix:
+    title, applicability, edits = data
+    _expect(isinstance(title, str) and applicability in _APPLICABILITIES)
+    return RecordedFix(title, applicability, tuple(_edit(edit) for edit in edits))
+
+
+def _edit(data: Any) -> FixEdit:
+    edit = FixEdit(*data)
+    _expect(all(type(number) is int and number >= 0 for number in edit[:6]) and isinstance(edit.text, str))
+    return edit
+
+
+def _place(data: Any) -> RecordedPlace:
+    place = RecordedPlace(*data)
+    _expect(all(type(number) is int and number > 0 for number in place[:4]) and isinstance(place.message, str))
+    return place
+
+
+def _text_or_none(value: Any) -> str | None:
+    _expect(value is None or isinstance(value, str))
+    return value  # type: ignore[no-any-return]
+
+
+def _expect(right: bool) -> None:
+    if not right:
+        raise ValueError

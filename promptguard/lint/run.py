@@ -1,0 +1,313 @@
+"""Check many files: with several processes where that pays, from the cache where it can, in one order whatever happens."""
+
+# ruff: noqa: PTH100, PTH119 - pathlib takes longer to import than a small file takes to check
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from promptguard.core.digest import digest
+from promptguard.core.errors import InputError, PromptguardError
+from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
+from promptguard.lint.check import MAX_BYTES, Checker
+from promptguard.lint.fix import fix_text, has_fix
+from promptguard.lint.reading import is_declared, may_hold_prompt
+from promptguard.lint.result import FileResult, LintResult, Record
+from promptguard.lint.select import ALWAYS
+from promptguard.lint.settings import Settings
+
+if TYPE_CHECKING:
+    from promptguard.core.discover import Target
+    from promptguard.lint.baseline import Baseline
+    from promptguard.lint.cache import Cache
+    from promptguard.lint.load import Plan
+
+_HEAD = 1 << 16
+_PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
+_CHUNK = 64 << 10  # bytes that a process is given at a time
+SUFFIXES = (
+    *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
+    *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
+    *(".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
+    *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),
+)
+"""How the names of files end that are looked into, in lower case."""
+_BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
+_BOM = b"\xef\xbb\xbf"
+
+
+class Change(NamedTuple):
+    """What the fixes make of a file: its text before and after (without a byte order mark), and how many fixes that were."""
+
+    path: str
+    before: str
+    after: str
+    fixes: int
+
+
+class _Job(NamedTuple):
+    path: str
+    named: bool
+    size: int
+
+
+_Answer = tuple[FileResult, "str | None"]  # what is found, and the key to keep it under
+
+
+def lint_files(
+    targets: Iterable[Target], settings: Settings, *, jobs: int | None = None, cache: Cache | None = None
+) -> Iterator[FileResult]:
+    """Check files.
+
+    Args:
+        targets: the files.
+        settings: what holds.
+        jobs: most processes to work with, ``None`` for the number of CPUs.
+        cache: results of earlier runs; what is new is added and saved.
+
+    Yields:
+        The result of each file, in the order of ``targets``.
+
+    Raises:
+        ConfigError: the settings cannot be used.
+        PromptguardError: a process ended unexpectedly.
+    """
+    checker = Checker(settings)
+    done: list[FileResult | None] = []
+    waiting: list[_Job] = []
+    shared = any(item.name is not None for item in settings.prompts)  # a result may depend on other files
+    for target in targets:
+        if target.error is not None:
+            done.append(checker.unreadable(target.path, target.error.what))
+            continue
+        try:
+            data = _read(target.path, settings, named=target.named)
+        except InputError as error:
+            done.append(_unreadable(checker, target.path, error.what, named=target.named))
+            continue
+        if data is None:
+            done.append(FileResult(target.path, checked=False))
+            continue
+        found = None
+        if cache is not None and not shared:
+            found = cache.get(result_key(target.path, target.named, data), target.path)
+        done.append(found)
+        if found is None:
+            waiting.append(_Job(target.path, target.named, len(data)))
+    fresh = _check(waiting, checker, settings, jobs=jobs or os.cpu_count() or 1, keep=None if shared else cache)
+    for result in done:
+        yield result if result is not None else next(fresh)
+    if cache is not None:
+        cache.save()
+
+
+def find_targets(paths: Sequence[str], plan: Plan) -> list[Target]:
+    """The files at and below some paths that are looked into."""
+    from promptguard.core.discover import find_files
+
+    def also(path: str) -> bool:
+        if os.path.basename(path).lower().startswith(_BEGINNINGS):
+            return True
+        return bool(plan.settings.prompts) and is_declared(path, plan.settings)
+
+    return find_files(paths or (".",), SUFFIXES, plan.excluded(), also=also)
+
+
+def result_key(path: str, named: bool, data: bytes) -> str:
+    """The key under which the result of a file is kept: ``path`` as it is shown, since the result says it."""
+    name = f"{path}\0{os.path.abspath(path)}\0{named}\0".encode("utf-8", "surrogatepass")
+    return digest(name + data)
+
+
+def lint_text(path: str, data: bytes, checker: Checker) -> FileResult:
+    """Check the content of a file that is on standard input."""
+    try:
+        text, bom = _decode(data, path)
+    except InputError as error:
+        return checker.unreadable(path, error.what)
+    return checker.check(path, text, bom=bom, named=True)
+
+
+def fix_data(
+    path: str, data: bytes, checker: Checker, *, unsafe: bool, baseline: Baseline | None = None
+) -> tuple[FileResult, Change]:
+    """Apply the fixes of a file's findings to its content.
+
+    Returns:
+        What is found when they are applied, and what they change.
+
+    Raises:
+        InputError: the content is no text.
+    """
+    text, bom = _decode(data, path)
+
+    def check(text: str) -> FileResult:
+        result = checker.check(path, text, bom=bom, named=True)
+        return baseline.without(result) if baseline is not None else result
+
+    fixed = fix_text(text, check(text), check, unsafe=unsafe)
+    return fixed.result, Change(path, text, fixed.text, fixed.applied)
+
+
+def fix_file(
+    result: FileResult, checker: Checker, *, unsafe: bool, baseline: Baseline | None, write: bool
+) -> tuple[FileResult, Change | None]:
+    """Apply the fixes of a file's findings, and replace it where that changes it.
+
+    Args:
+        result: what is found in it.
+        checker: checks it again.
+        unsafe: also apply fixes that may change what a model reads.
+        baseline: what is known.
+        write: ``False`` to change nothing.
+
+    Returns:
+        What is found when they are applied, and what they change, ``None`` for nothing. Where the file cannot be written the
+        result is as before, with a finding that says why.
+    """
+    if not has_fix(result, unsafe=unsafe):
+        return result, None
+    try:
+        data = read_bytes(result.path, limit=MAX_BYTES)
+        after, change = fix_data(result.path, data, checker, unsafe=unsafe, baseline=baseline)
+        if change.after == change.before:
+            return after, None
+        if write:
+            bom = _BOM if data.startswith(_BOM) else b""
+            rewrite_file(result.path, data, bom + change.after.encode(), doing="fixed")
+    except InputError as error:
+        failed = checker.unreadable(result.path, error.what)
+        return result._replace(records=(*result.records, *failed.records)), None
+    return after, change
+
+
+def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
+    """A whole run from the results of its files."""
+    records: list[Record] = []
+    skipped: list[tuple[str, str]] = []
+    files = looked_at = suppressed = 0
+    for result in results:
+        records += result.records
+        files += result.checked
+        looked_at += 1
+        suppressed += result.suppressed
+        if result.reason is not None:
+            skipped.append((result.path.replace(os.sep, "/"), result.reason))
+    return LintResult(tuple(records), files, looked_at, suppressed, tuple(skipped), fixed)
+
+
+def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False) -> int:
+    """2 where a file could not be judged, 1 where something was found, 3 where paths were given and none of them holds anything
+    to check, else 0; ``exit_zero`` makes 0 of 1 and 3.
+    """
+    if any(record.code in ALWAYS for record in result.records):
+        return 2
+    if exit_zero:
+        return 0
+    if result.records:
+        return 1
+    return 3 if paths_given and not result.files else 0
+
+
+def _read(path: str, settings: Settings, *, named: bool) -> bytes | None:
+    """The content of a file, ``None`` where it need not be checked."""
+    data = read_head(path, size=_HEAD)
+    if not named and not may_hold_prompt(path.replace(os.sep, "/"), data) and not is_declared(path, settings):
+        # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
+        if b"\0" not in data or not may_hold_prompt(path.replace(os.sep, "/"), b""):
+            return None
+    return data if len(data) < _HEAD else read_bytes(path, limit=MAX_BYTES)
+
+
+def _unreadable(checker: Checker, path: str, reason: str, *, named: bool) -> FileResult:
+    """A finding where the file was meant to be checked, as the user or its name says; else it is none of ours."""
+    if named or checker.is_prompt(path):
+        return checker.unreadable(path, reason)
+    return FileResult(path, checked=False)
+
+
+def _decode(data: bytes, path: str) -> tuple[str, bool]:
+    """The text of a file, and whether a byte order mark stands in front of it."""
+    if len(data) > MAX_BYTES:
+        raise InputError(f"the file is larger than {MAX_BYTES:,} bytes", where=path)
+    if b"\0" in data:
+        raise InputError("the file holds null characters, so it is no text", where=path)
+    text = decode_text(data, where=path)
+    return text.removeprefix("\ufeff"), data.startswith(_BOM)
+
+
+def _check_job(checker: Checker, job: _Job) -> _Answer:
+    """Check a file anew: it may be another one by now, so its key is made anew too."""
+    try:
+        data = read_bytes(job.path, limit=MAX_BYTES)
+        text, bom = _decode(data, job.path)
+    except InputError as error:
+        return _unreadable(checker, job.path, error.what, named=job.named), None
+    return checker.check(job.path, text, bom=bom, named=job.named), result_key(job.path, job.named, data)
+
+
+def _check(
+    waiting: Sequence[_Job], checker: Checker, settings: Settings, *, jobs: int, keep: Cache | None
+) -> Iterator[FileResult]:
+    if jobs > 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM:
+        answers = _in_processes(waiting, settings, jobs)
+    else:
+        answers = (_check_job(checker, job) for job in waiting)
+    for result, key in answers:
+        if keep is not None and key is not None:
+            keep.put(key, result)
+        yield result
+
+
+def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Iterator[_Answer]:
+    import multiprocessing
+    import threading
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    # A forked process starts at once, but a fork next to threads can inherit a lock that nobody releases.
+    forks = sys.platform == "linux" and threading.active_count() == 1
+    context = multiprocessing.get_context("fork" if forks else "spawn")
+    chunks = list(_chunks(waiting))
+    workers = min(jobs, len(chunks))
+    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(settings,))
+    try:
+        for answers in executor.map(_check_chunk, chunks):
+            yield from answers
+    except BrokenProcessPool:
+        hint = "run it again with --jobs 1 to see where"
+        raise PromptguardError("a process that checks files ended unexpectedly", hint=hint) from None
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _chunks(waiting: Sequence[_Job]) -> Iterator[list[_Job]]:
+    chunk: list[_Job] = []
+    size = 0
+    for job in waiting:
+        chunk.append(job)
+        size += job.size
+        if size >= _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+_checker: Checker | None = None  # of a process that checks files for another one
+
+
+def _begin(settings: Settings) -> None:
+    import signal
+
+    global _checker  # noqa: PLW0603 (a process pool has no other place for it)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _checker = Checker(settings)
+
+
+def _check_chunk(jobs: Sequence[_Job]) -> list[_Answer]:
+    assert _checker is not None
+    return [_check_job(_checker, job) for job in jobs]
