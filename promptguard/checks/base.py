@@ -7,9 +7,9 @@ output: the engine makes a ``Finding`` of a hit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
 
 from promptguard.core.finding import Confidence, Edit, Fix, Severity
+from promptguard.core.light import Any, Literal, NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Expr, Template
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple
 
 from promptguard.checks.base import PREFIX, Changes, Document
 from promptguard.checks.volatile import (
@@ -38,6 +37,7 @@ from promptguard.checks.volatile import (
     of_declared,
     of_variable,
 )
+from promptguard.core.light import Any, NamedTuple
 from promptguard.parse.template_nodes import (
     Attr,
     Block,

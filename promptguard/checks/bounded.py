@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
 
 from promptguard.checks.base import Hit
+from promptguard.core.light import TYPE_CHECKING
 
 MAX_HITS = 1_000
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 
 def bounded(found: Iterable[_T], make: Callable[[_T], Hit]) -> Iterator[Hit]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from promptguard.checks.base import Changes, Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.stamps import stamps
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core.finding import Fix, Severity
+from promptguard.core.light import Any
 from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 
 MIN_STATIC_CHARACTERS = 1_000

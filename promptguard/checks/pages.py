@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from promptguard.core.errors import InputError
+from promptguard.core.light import NamedTuple, lazy_pattern
 
 SECTIONS = ("What it finds", "Why it costs", "How to fix it", "Examples")
 """The sections of a rule file, in their order."""
 
-_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
+_FENCE = lazy_pattern(r"(`{3,}|~{3,})(.*)")
 
 
 class Page(NamedTuple):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 from promptguard.checks.base import Kind
 from promptguard.core.finding import Confidence, Severity
+from promptguard.core.light import Literal, NamedTuple
 
 FixKind = Literal["none", "safe", "unsafe", "safe or unsafe"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,6 +11,7 @@ from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.tools_places import Places, Range
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Fix
+from promptguard.core.light import Any, NamedTuple
 from promptguard.toolschema.canonical import canonical_tools
 from promptguard.toolschema.dialects import tool_name
 from promptguard.toolschema.document import Form, format_text

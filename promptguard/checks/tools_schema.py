@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from promptguard.checks.base import Document, Hit, shown
 from promptguard.checks.tools_order import Part, name_pointer, tool_lists
 from promptguard.core.finding import Severity
+from promptguard.core.light import Any
 from promptguard.toolschema.dialects import SCHEMA_KEYS
 from promptguard.toolschema.references import dangling_references
 from promptguard.toolschema.visit import visit

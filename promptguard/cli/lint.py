@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from promptguard.cli.arguments import Flag, click_command, flag, read_plain
 from promptguard.cli.complain import say
 from promptguard.core.config import LINT_OPTIONS
 from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import click

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from promptguard import __version__
+from promptguard.core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+QUICK = ("lint",)
+"""Commands that are started on every commit, so that what Python does at its start and its end counts."""
 EXIT_USAGE = 2
 EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
 EXIT_INTERRUPTED = EXIT_SIGNAL + 2
@@ -17,12 +19,16 @@ EXIT_INTERRUPTED = EXIT_SIGNAL + 2
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
+    is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     quick = _quick_answer(arguments)
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
     _unwind_on_signals()
+    if is_process and arguments[0] in QUICK:
+        _look_for_cycles_less_often()
+        _leave(_run(arguments))
     sys.exit(_run(arguments))
 
 
@@ -47,6 +53,24 @@ def _unwind_on_signals() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(getattr(signal, name), end)
+
+
+def _look_for_cycles_less_often() -> None:
+    import gc
+
+    gc.set_threshold(50_000)  # modules and trees live on and have none; looking through them takes a tenth of the time
+
+
+def _leave(code: int) -> None:
+    """End the process without taking its modules apart, which would take a sixth of a small run."""
+    import os
+
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, AttributeError):  # nobody reads it, or it is closed
+        sys.exit(code)
+    os._exit(code)
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
+from promptguard.core.light import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.core.files import StrPath

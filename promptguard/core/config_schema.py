@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from promptguard.core.config import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
+from promptguard.core.light import Any
 
 _TYPES = {
     "text": "string",

@@ -6,11 +6,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, BinaryIO
 
 from promptguard.core.errors import InputError
+from promptguard.core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     StrPath = str | os.PathLike[str]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)

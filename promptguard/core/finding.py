@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,8 @@ Applicability = Literal["safe", "unsafe", "display"]
 """``safe``: the model reads the same. ``unsafe``: it may not. ``display``: shown, never applied."""
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+CONFIDENCES: tuple[Confidence, ...] = ("high", "medium", "low")
+APPLICABILITIES: tuple[Applicability, ...] = ("safe", "unsafe", "display")
 
 
 class Edit(NamedTuple):

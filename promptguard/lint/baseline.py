@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
+from promptguard.core.light import Any
 from promptguard.lint.result import FileResult, Record
 from promptguard.lint.select import ALWAYS, parts_below
 

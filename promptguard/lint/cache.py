@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any, get_args
 
 from promptguard import __version__
 from promptguard.checks.catalog import RULES
 from promptguard.core.digest import LENGTH, digest
-from promptguard.core.finding import SEVERITIES, Applicability, Confidence
+from promptguard.core.finding import APPLICABILITIES, CONFIDENCES, SEVERITIES
+from promptguard.core.light import Any
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.settings import Settings
 
@@ -24,7 +24,6 @@ _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
 _MAX_ENTRIES = 50_000
 _MAX_FILES = 8  # settings whose results are kept
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of promptguard and can be deleted.\n"
-_CONFIDENCES, _APPLICABILITIES = get_args(Confidence), get_args(Applicability)
 
 
 class Cache:
@@ -205,7 +204,7 @@ def _record(data: Any) -> Record:
     for optional in (record.block, record.tokenizer, record.changes, record.pointer):
         _text_or_none(optional)
     _expect(record.tokens_lost is None or (type(record.tokens_lost) is int and record.tokens_lost >= 0))
-    _expect(record.name == RULES[record.code].name and record.severity in SEVERITIES and record.confidence in _CONFIDENCES)
+    _expect(record.name == RULES[record.code].name and record.severity in SEVERITIES and record.confidence in CONFIDENCES)
     excerpt = []
     for line, column, text in record.excerpt:
         _expect(type(line) is int and type(column) is int and line > 0 and column > 0 and isinstance(text, str))
@@ -219,7 +218,7 @@ def _record(data: Any) -> Record:
 
 def _fix(data: Any) -> RecordedFix:
     title, applicability, edits = data
-    _expect(isinstance(title, str) and applicability in _APPLICABILITIES)
+    _expect(isinstance(title, str) and applicability in APPLICABILITIES)
     return RecordedFix(title, applicability, tuple(_edit(edit) for edit in edits))
 
 

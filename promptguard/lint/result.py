@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from promptguard.core.finding import Applicability, Confidence, Severity
+from promptguard.core.light import NamedTuple
 
 
 class FixEdit(NamedTuple):

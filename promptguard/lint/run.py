@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
+from promptguard.core.light import TYPE_CHECKING, NamedTuple
 from promptguard.lint.check import MAX_BYTES, Checker
 from promptguard.lint.fix import fix_text, has_fix
 from promptguard.lint.reading import is_declared, may_hold_prompt
@@ -214,9 +214,11 @@ def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False)
 def _read(path: str, settings: Settings, *, named: bool) -> bytes | None:
     """The content of a file, ``None`` where it need not be checked."""
     data = read_head(path, size=_HEAD)
-    if not named and not may_hold_prompt(path.replace(os.sep, "/"), data) and not is_declared(path, settings):
+    shown = path.replace(os.sep, "/")
+    if not (named or may_hold_prompt(shown, data) or is_declared(path, settings)):
         # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
-        if b"\0" not in data or not may_hold_prompt(path.replace(os.sep, "/"), b""):
+        may_be_broken = b"\0" in data and may_hold_prompt(shown, b"")
+        if not may_be_broken:
             return None
     return data if len(data) < _HEAD else read_bytes(path, limit=MAX_BYTES)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from promptguard.checks.base import Block, Syntax
+from promptguard.core.light import Any, NamedTuple
 
 
 class PromptDeclaration(NamedTuple):

@@ -6,7 +6,12 @@ Nothing heavy is imported here: the bundled tokenizer needs ``re`` alone, and th
 
 from __future__ import annotations
 
-from typing import Protocol
+from promptguard.core.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 BUNDLED = "promptguard-tiny"
 """The name of the bundled tokenizer: that of the model that ships with promptguard."""

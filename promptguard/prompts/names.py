@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import re
 from functools import lru_cache
-from typing import Literal
+
+from promptguard.core.light import Literal, lazy_pattern
 
 Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
 
@@ -164,11 +165,11 @@ _WHOLE: dict[str, Kind] = {
     "step": "counter",
 }
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
-_STRING = re.compile(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
-_CHAIN = re.compile(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
-_CALL = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
-_DRAWS = re.compile(r"\|\s{0,9}(random|shuffle)\b")
+_WORDS = lazy_pattern(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_STRING = lazy_pattern(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
+_CHAIN = lazy_pattern(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
+_CALL = lazy_pattern(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
+_DRAWS = lazy_pattern(r"\|\s{0,9}(random|shuffle)\b")
 _NOT_NAMES = _set("if else elif and or not in is for true false none True False None loop defined self")
 
 

@@ -96,7 +96,13 @@ def test_a_process_that_ends_is_said(many: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_is_looked_into(folder: Path) -> None:
     for name in ("a.j2", "b.txt", "c.py", "d.toml", "run.sh", "Dockerfile", "dockerfile.gpu", "x.j2.bak"):
         (folder / name).write_text("x")
-    assert [target.path for target in find_targets((), make_plan({}))] == ["Dockerfile", "a.j2", "b.txt", "dockerfile.gpu", "run.sh"]
+    assert [target.path for target in find_targets((), make_plan({}))] == [
+        "Dockerfile",
+        "a.j2",
+        "b.txt",
+        "dockerfile.gpu",
+        "run.sh",
+    ]
 
 
 def test_declared_prompts_are_found_whatever_their_names_are(folder: Path) -> None:

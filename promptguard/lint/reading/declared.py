@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.light import TYPE_CHECKING
 from promptguard.lint.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from promptguard.core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from promptguard import __version__
+from promptguard.core.light import Any
 from promptguard.lint.result import LintResult, Record
 from promptguard.report.findings.words import by_rule, count
 

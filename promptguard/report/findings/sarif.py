@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import quote
 
 from promptguard import __version__
 from promptguard.checks.catalog import RULES
 from promptguard.checks.pages import read_page
 from promptguard.checks.rule import Rule
+from promptguard.core.light import Any
 from promptguard.lint.result import FixEdit, LintResult, Record, RecordedFix, RecordedPlace
 from promptguard.report.plain import visible
 from promptguard.report.rule_pages import markdown_page
