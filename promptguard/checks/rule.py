@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import Kind
-from promptguard.core.finding import Confidence, Severity
-from promptguard.core.light import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from promptguard.checks.base import Kind
+    from promptguard.core.finding import Confidence, Severity
 
 FixKind = Literal["none", "safe", "unsafe", "safe or unsafe"]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from promptguard.core.finding import Applicability, Confidence, Severity
-from promptguard.core.light import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from promptguard.core.finding import Applicability, Confidence, Severity
 
 
 class FixEdit(NamedTuple):
