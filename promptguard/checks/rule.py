@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.checks.base import Kind

@@ -12,11 +12,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any
 
 from promptguard import __version__
 from promptguard.checks.catalog import RULES
 from promptguard.core.digest import LENGTH, digest
+from promptguard.core.light import Any
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.settings import Settings
 

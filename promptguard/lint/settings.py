@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+
+from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.checks.base import Block, Syntax
