@@ -24,6 +24,7 @@ from promptguard.models.default import default_model
 from promptguard.models.make import make_tiny
 from promptguard.parse.gguf import Tensor, TensorType, Value, read_header, write_gguf
 from promptguard.prompts.counting import counter
+from promptguard.prompts.counting_bundled import _SPLIT, _split_ascii
 
 TEXT = resource("fixtures/models/tiny/corpus.txt").read_text(encoding="utf-8")
 ODD = (
@@ -71,6 +72,11 @@ def test_no_token_of_the_bundled_vocabulary_is_cut_when_alone(oracle: Tokenizer)
     """The look-up of whole words rests on this."""
     words = read_header(default_model()).strings("tokenizer.ggml.tokens")[:-9]  # the last nine are taken out of the text before
     assert [word for word in words if len(oracle.model.tokenize(word)) != 1] == []
+
+
+@given(text=st.text(st.characters(max_codepoint=127), max_size=40))
+def test_ascii_is_split_as_other_texts_are(text: str) -> None:
+    assert re.findall(_split_ascii.pattern, text) == re.findall(_SPLIT, text)
 
 
 def test_run_without_a_cut_is_estimated_beyond_a_kilobyte() -> None:
