@@ -9,18 +9,18 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout, not an installed package
 
-from promptguard.checks.base import Kind
+from promptguard.checks.base import KINDS
 from promptguard.checks.pages import SECTIONS, Page, split_page
-from promptguard.checks.rule import FixKind, Rule, RuleOption
+from promptguard.checks.rule import FIX_KINDS, Rule, RuleOption
 from promptguard.core.errors import InputError
-from promptguard.core.finding import SEVERITIES, Confidence
+from promptguard.core.finding import CONFIDENCES, SEVERITIES
 
 CATALOG = ROOT / "promptguard" / "checks" / "catalog.py"
 INDEX = ROOT / "docs" / "rules.md"
@@ -77,7 +77,7 @@ def _is_line(value: object) -> bool:
 
 
 def _is_kinds(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(kind in get_args(Kind) for kind in value)
+    return isinstance(value, list) and bool(value) and all(kind in KINDS for kind in value)
 
 
 KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
@@ -88,12 +88,12 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
         f"one line of at most {LONGEST} characters, without | and without a full stop",
     ),
     "severity": (_one_of(*SEVERITIES), " | ".join(SEVERITIES)),
-    "confidence": (_one_of(*get_args(Confidence)), " | ".join(get_args(Confidence))),
+    "confidence": (_one_of(*CONFIDENCES), " | ".join(CONFIDENCES)),
     "cause": (_matches(r"K\d+|-"), 'a cause such as K1, or "-" in quotes'),
-    "kinds": (_is_kinds, f"a list of {' | '.join(get_args(Kind))}"),
+    "kinds": (_is_kinds, f"a list of {' | '.join(KINDS)}"),
     "blocks": (_one_of("prefix", "any"), "prefix | any"),
     "since": (_matches(r"\d+\.\d+\.\d+"), "a version such as 0.2.0"),
-    "fix": (_one_of(*get_args(FixKind)), " | ".join(get_args(FixKind))),
+    "fix": (_one_of(*FIX_KINDS), " | ".join(FIX_KINDS)),
 }
 """What a front matter must hold: whether a value will do, and what will."""
 

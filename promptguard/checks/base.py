@@ -20,7 +20,9 @@ PREFIX: frozenset[Block] = frozenset({"tools", "system"})
 """The resident prefix: what is sent again, unchanged, on every turn."""
 
 Kind = Literal["prompt", "tools", "chat-template", "serving"]
+KINDS: tuple[Kind, ...] = ("prompt", "tools", "chat-template", "serving")
 Syntax = Literal["jinja", "format", "mustache", "dollar", "erb"]
+SYNTAXES: tuple[Syntax, ...] = ("jinja", "format", "mustache", "dollar", "erb")
 Changes = Literal["request", "minute", "day", "conversation", "deployment"]
 """How often a value changes. ``conversation``: it is another one in every conversation and stays within it."""
 

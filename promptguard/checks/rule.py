@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from promptguard.core.finding import Confidence, Severity
 
 FixKind = Literal["none", "safe", "unsafe", "safe or unsafe"]
+FIX_KINDS: tuple[FixKind, ...] = ("none", "safe", "unsafe", "safe or unsafe")
 
 
 class RuleOption(NamedTuple):

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
-from promptguard.checks.base import BLOCKS, Syntax
+from promptguard.checks.base import BLOCKS, SYNTAXES
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
 from promptguard.core.config import FINDING_FORMATS, PROMPT_OPTIONS, Option
@@ -184,7 +184,7 @@ def test_what_the_file_may_not_say(folder: Path, text: str, expected: str) -> No
 def test_the_words_are_those_of_the_linter() -> None:
     choices = {option.name: option.choices for option in PROMPT_OPTIONS}
     assert choices["block"] == BLOCKS
-    assert choices["syntax"] == get_args(Syntax)
+    assert choices["syntax"] == SYNTAXES
     assert [option.name for option in PROMPT_OPTIONS] == list(PromptDeclaration._fields)
     assert FINDING_FORMATS == FORMATS
     assert list(rule_options()) == list(RULES)

@@ -1,0 +1,90 @@
+"""The named tuples that cost nothing behave as those of ``typing`` do."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import subprocess
+import sys
+import typing
+from typing import Any
+
+import pytest
+
+from promptguard.core import light
+from promptguard.core.finding import Edit, Fix
+
+
+class Ours(light.NamedTuple):
+    first: int
+    second: str = "b"
+    third: tuple[int, ...] = ()
+
+
+class Theirs(typing.NamedTuple):
+    first: int
+    second: str = "b"
+    third: tuple[int, ...] = ()
+
+
+def outcome(make: Any, *values: Any, **named: Any) -> Any:
+    try:
+        return tuple(make(*values, **named))
+    except TypeError:
+        return TypeError
+
+
+CALLS = [
+    ((1,), {}),
+    ((1, "x"), {}),
+    ((1, "x", (2,)), {}),
+    ((), {"first": 3}),
+    ((1,), {"third": (4,)}),
+    ((), {}),
+    ((1, 2, 3, 4), {}),
+]
+WRONG = [((1,), {"first": 2}), ((1,), {"other": 2}), ((1, 2, 3), {"third": 4})]
+
+
+@pytest.mark.parametrize(("values", "named"), CALLS + WRONG)
+def test_made_as_those_of_typing(values: tuple[Any, ...], named: dict[str, Any]) -> None:
+    assert outcome(Ours, *values, **named) == outcome(Theirs, *values, **named)
+
+
+def test_used_as_those_of_typing() -> None:
+    ours, theirs = Ours(1, third=(2,)), Theirs(1, third=(2,))
+    assert ours == theirs == (1, "b", (2,))
+    assert hash(ours) == hash(theirs)
+    assert ours._replace(second="c") == theirs._replace(second="c")
+    assert ours._asdict() == theirs._asdict()
+    assert (ours.first, ours.second, ours.third) == (1, "b", (2,))
+    assert Ours._fields == Theirs._fields
+    assert Ours._make([1, "x", ()]) == (1, "x", ())
+    assert repr(ours) == repr(theirs).replace("Theirs", "Ours")
+    with pytest.raises(AttributeError):
+        ours.first = 2
+    with pytest.raises(TypeError):
+        ours._replace(other=1)
+
+
+def test_copied_and_sent_between_processes() -> None:
+    fix = Fix("Do it", (), "safe")
+    assert copy.deepcopy(fix) == pickle.loads(pickle.dumps(fix)) == fix
+    assert type(pickle.loads(pickle.dumps(fix))) is Fix
+    assert Edit._fields == ("span", "text")
+
+
+def test_a_lazy_pattern_is_that_of_re() -> None:
+    lazy, eager = light.lazy_pattern(r"(a)|B", re.IGNORECASE), re.compile(r"(a)|B", re.IGNORECASE)
+    assert lazy.findall("xAb") == eager.findall("xAb")
+    assert (lazy.pattern, lazy.flags, lazy.sub("-", "ab")) == (eager.pattern, eager.flags, "--")
+    with pytest.raises(AttributeError):
+        _ = lazy.no_such_method
+
+
+def test_typing_is_not_imported() -> None:
+    code = "import sys, promptguard.core.light, promptguard.lint.check; sys.exit('typing' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": ":".join(filter(None, sys.path))}).returncode == 0
+    )
