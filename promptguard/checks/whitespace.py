@@ -176,6 +176,7 @@ _MEANT = {
     "number": r"\d$",
     "wide": rf"[{_EAST_ASIAN}\r\n\u3000]$|^$",
     "joiner": rf"[{_JOINED}]$|[{_PICTURE}\ufe0f]$",
+    "virama": r"[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]$",
     "break": r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$",
     "selector": rf"[{_PICTURE}{_INDIC}\u2200-\u22ff{_EAST_ASIAN}]$",
     "ideograph": r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]$",
@@ -250,7 +251,8 @@ def _is_meant(text: str, at: int) -> bool:
             return True
         return before == "«" or (before.isdecimal() and (after.isalnum() or after in tuple("%‰€$£°")))
     if character in "\u200c\u200d":
-        return _fits("joiner", before) and (bool(after) and not after.isspace())
+        # Behind a virama it says how the consonant is written, at the end of a word too.
+        return _fits("virama", before) or (_fits("joiner", before) and bool(after) and not after.isspace())
     if character == "\u200b":
         return _fits("break", before) or _fits("break", after)
     if "\ufe00" <= character <= "\ufe0f":

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from promptguard.cli.output import write_output
 from promptguard.core.config import OPTIONS, Config, load_config, origins
 
 FILE = click.Path(readable=False)
@@ -31,9 +32,8 @@ def print_settings(flags: Mapping[str, Any]) -> int:
 
     make_plan(flags)  # says what is wrong
     config = load_config(explicit=flags.get("config"), rules=rule_options)
-    click.echo(f"# configuration file: {config.path or 'none'}")
-    for line in _lines(config, flags):
-        click.echo(line)
+    lines = [f"# configuration file: {config.path or 'none'}", *_lines(config, flags)]
+    write_output(lambda write: write("\n".join([*lines, ""])), "utf-8")
     return 0
 
 

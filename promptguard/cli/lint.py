@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from promptguard.cli.arguments import Flag, click_command, flag, read_plain
 from promptguard.cli.complain import say
+from promptguard.cli.output import write_output
 from promptguard.core.config import LINT_OPTIONS
 from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.light import TYPE_CHECKING, Any
@@ -192,7 +193,7 @@ def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | N
         return collect([result]), []
     if flags["diff"]:
         return collect([result]), [change] if change.fixes else []
-    _write(lambda write: write(("\ufeff" if data.startswith(b"\xef\xbb\xbf") else "") + change.after), "utf-8")
+    write_output(lambda write: write(("\ufeff" if data.startswith(b"\xef\xbb\xbf") else "") + change.after), "utf-8")
     return collect([after], fixed=change.fixes), []
 
 
@@ -212,13 +213,13 @@ def _show(result: LintResult, changes: Sequence[Change], flags: Mapping[str, Any
         "statistics": flags["statistics"],
         "encoding": encoding,
     }
-    _write(lambda write: write_findings(result, plan.output_format, write, **write_findings_to), encoding, errors=to_errors)
+    write_output(lambda write: write_findings(result, plan.output_format, write, **write_findings_to), encoding, errors=to_errors)
 
 
 def _show_changes(result: LintResult, changes: Sequence[Change]) -> None:
     from promptguard.report.formatted import unified_diff
 
-    _write(lambda write: [write(unified_diff(change.path, change.before, change.after)) for change in changes], "utf-8")
+    write_output(lambda write: [write(unified_diff(change.path, change.before, change.after)) for change in changes], "utf-8")
     fixes = sum(change.fixes for change in changes)
     files = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
     say(
@@ -233,23 +234,3 @@ def _colored(when: str, stream: Any) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream is not None and stream.isatty())
-
-
-def _write(report: Any, encoding: str, *, errors: bool = False) -> None:
-    """Let ``report`` write texts with their own line ends.
-
-    Raises:
-        InputError: the stream cannot be written to. One whose reader has seen enough is no error: the verdict stands.
-    """
-    stream = sys.stderr if errors else sys.stdout
-    name = "standard error" if errors else "standard output"
-    if stream is None:
-        raise InputError(f"{name} cannot be written (it is closed)")
-    try:
-        stream.flush()
-        report(lambda text: stream.buffer.write(text.encode(encoding, "surrogateescape")))
-        stream.buffer.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else the interpreter complains when it exits
-        if not isinstance(error, BrokenPipeError):
-            raise InputError(f"{name} cannot be written ({error.strerror or error})") from None

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from promptguard.cli.output import write_output
+
 
 @click.command("rule", short_help="Explain a rule.")
 @click.argument("rule", required=False)
@@ -28,10 +30,13 @@ def rule_command(rule: str | None, everything: bool, output_format: str) -> None
         raise ConfigError("explains every rule, and one is named", where="--all", hint="leave one of them out")
     codes = resolve(rule) if rule is not None else RULES
     rules = [RULES[code] for code in sorted(codes)]
+    encoding = "utf-8"
     if output_format == "json":
-        click.echo(rule_pages.as_json(rules).encode(), nl=False)
+        text = rule_pages.as_json(rules)
     elif output_format == "markdown":
-        click.echo(rule_pages.as_markdown(rules).encode(), nl=False)
+        text = rule_pages.as_markdown(rules)
     else:
         text = rule_pages.as_text(rules) if rule is not None or everything else rule_pages.as_list(rules)
-        click.echo(encodable(text, sys.stdout.encoding or "utf-8"), nl=False)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        text = encodable(text, encoding)
+    write_output(lambda write: write(text), encoding)

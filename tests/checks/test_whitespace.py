@@ -146,6 +146,7 @@ def test_many_line_ends_are_changed_at_once() -> None:
         "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
         "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
         "क्\u200dष, ক্\u200cষ",
+        "അവന്\u200d, क्\u200c",
         "« Ça va\xa0? Oui\u202f! »",
         "«\xa0Oui\xa0»",
         "20\xa0km, 5\xa0%, 10\u202f000\xa0€",

@@ -55,6 +55,8 @@ _POSSIBLE: dict[str, Block | None] = {
     "prefix": None,
     "suffix": None,
 }
+# What they say stands behind a system prompt that has a key of its own.
+_BEHIND_SYSTEM = frozenset({"prompt", "template", "prompt_template"})
 _MESSAGES = frozenset({"messages", "prompt_messages", "chat", "chat_template", "prompt", "template"})
 _EXAMPLES = frozenset({"examples", "few_shot", "few_shot_examples", "shots", "few_shots"})
 _CREW = frozenset({"role", "goal", "backstory"})
@@ -208,7 +210,9 @@ class _Finder:
         """Take the prompts of a mapping; the keys that need no further look."""
         keys = {_snake(name) for name, _ in value.items}
         recorded = not keys.isdisjoint(_OF_A_RECORD)
-        about_prompts = self._sure or not keys.isdisjoint(_BESIDE) or {"system", "user"} <= keys
+        said = {_snake(name) for name, child in value.items if _is_prose(child.text)}
+        about_prompts = self._sure or not keys.isdisjoint(_BESIDE) or ("system" in said and "user" in keys)
+        has_system = any("system" in (_CERTAIN.get(key), _POSSIBLE.get(key)) for key in said)
         syntax = _syntax_beside(value)
         taken: set[str] = set()
         for name, child in value.items:
@@ -230,7 +234,8 @@ class _Finder:
                 if keys >= _CREW and key in _CREW:
                     self._add(child, below, pointer, "system", "format" if "{" in child.text else None)
                 elif self._is_prompt(key, child.text, syntax, about_prompts, "messages" in keys, at_top=pointer == ""):
-                    self._add(child, below, pointer, _CERTAIN.get(key) or _POSSIBLE.get(key), syntax)
+                    block = "user" if has_system and key in _BEHIND_SYSTEM else _CERTAIN.get(key) or _POSSIBLE.get(key)
+                    self._add(child, below, pointer, block, syntax)
         return taken
 
     def _is_prompt(
