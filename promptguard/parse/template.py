@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from promptguard.core.light import regex
 from promptguard.parse.template_expressions import CONSTANTS, STRING, Expressions, Unreadable
 from promptguard.parse.template_nodes import (
     Block,
@@ -36,7 +37,7 @@ from promptguard.parse.template_nodes import (
 
 # A tag up to its end where that takes no counting of braces, else only what opens it. No part can match what the part behind it
 # matches too, so a failed attempt costs no more than the characters it has seen.
-_TAG = re.compile(
+_TAG = regex(
     rf"""
     \{{\{{ [-+]? \s* (?!\s) (?:
         (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
@@ -48,17 +49,17 @@ _TAG = re.compile(
     """,
     re.VERBOSE,
 )
-_OPENING = re.compile(r"\{[{%#]")
-_BRACES = re.compile(r"\{[{%#]|[}%]\}").search
-_CODE = re.compile(r"\{[{%][-+]?\s*").match
-_STRING = re.compile(STRING).match
-_TAG_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
-_SPACE = re.compile(r"\s*").match
-_RAW = re.compile(r"\{%[-+]?\s*raw\s*-?%\}").match
-_END_OF_RAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
-_CUSTOM_END = re.compile(r"\{%[-+]?\s*end(\w+)").finditer
-_IN_BRACES = re.compile(r"""['"{}]""").search
-_IN_PERCENT = re.compile(r"""['"]|%\}""").search
+_OPENING = regex(r"\{[{%#]")
+_BRACES = regex(r"\{[{%#]|[}%]\}").search
+_CODE = regex(r"\{[{%][-+]?\s*").match
+_STRING = regex(STRING).match
+_TAG_NAME = regex(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
+_SPACE = regex(r"\s*").match
+_RAW = regex(r"\{%[-+]?\s*raw\s*-?%\}").match
+_END_OF_RAW = regex(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
+_CUSTOM_END = regex(r"\{%[-+]?\s*end(\w+)").finditer
+_IN_BRACES = regex(r"""['"{}]""").search
+_IN_PERCENT = regex(r"""['"]|%\}""").search
 
 _LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
 _BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))
