@@ -12,8 +12,6 @@ from functools import lru_cache
 
 from promptguard.core.light import Literal, lazy_pattern
 
-from promptguard.core.light import regex
-
 Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
 
 _LONGEST = 500  # code points of a name or an expression that are looked at
