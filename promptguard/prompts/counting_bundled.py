@@ -13,7 +13,7 @@ from collections import Counter as Tally
 from heapq import heapify, heappop, heappush
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 
 _TOKENIZER = "fixtures/models/tiny/tokenizer.txt"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -46,8 +46,8 @@ _SPLIT = (
 )
 
 
-_split = lazy_pattern(_SPLIT)
-_split_ascii = lazy_pattern(  # the same for a text of ASCII alone, and compiled in a tenth of the time
+_split = regex(_SPLIT)
+_split_ascii = regex(  # the same for a text of ASCII alone, and compiled in a tenth of the time
     r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\na-zA-Z0-9]?[a-zA-Z]+|[0-9]"
     r"| ?[^\t-\r a-zA-Z0-9]+[\r\n]*|[\t-\r ]*[\r\n]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
 )

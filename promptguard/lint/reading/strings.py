@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from promptguard.checks.base import Block, Syntax
-from promptguard.core.light import Literal, NamedTuple, lazy_pattern
+from promptguard.core.light import Literal, NamedTuple, regex
 from promptguard.lint.reading.blocks import ROLES
 from promptguard.lint.reading.evidence import begins_like_prompt
 from promptguard.lint.reading.names import words
@@ -105,7 +105,7 @@ _FORMATS: dict[str, Syntax] = {
     "handlebars": "mustache",
 }
 _LONG = 80
-_PATH = lazy_pattern(r"[\w./\\:~-]*")
+_PATH = regex(r"[\w./\\:~-]*")
 
 
 ValueKind = Literal["mapping", "list", "text", "other"]
