@@ -51,7 +51,8 @@ def _split(number: str) -> re.Pattern[str]:
 
 _SPLIT = _split(_NUMBER)
 _SPLIT_ASCII = _split(r"\d")  # the same for a text of ASCII, and compiled in a fifth of the time
-_NORMAL = 1  # token type of GGUF
+_SPECIAL = regex(r"<\|(?:endoftext|im_start|im_end)\|>|</?(?:think|tool_call|tool_response)>")
+_HEAD = 1 << 18  # bytes of the model that hold the merges
 
 
 class Bundled:
@@ -66,17 +67,16 @@ class Bundled:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        tokens, types, merges = _vocabulary()
-        special = [token for token, kind in zip(tokens, types, strict=True) if kind != _NORMAL]
-        self._special = re.compile("|".join(map(re.escape, special)))
-        self._tokens = frozenset(tokens)
+        merges = _merges()
+        # Each token of more than one letter is made by one merge.
+        self._tokens = frozenset("\n".join(merges).replace(" ", "").split("\n"))
         self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._letters = _letters()
         self._counts: dict[str, int] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
-        parts = self._special.split(text)
+        parts = _SPECIAL.split(text)
         total = len(parts) - 1
         counts = self._counts
         pieces = (_SPLIT_ASCII if text.isascii() else _SPLIT).finditer
@@ -91,7 +91,7 @@ class Bundled:
 
     def _count_piece(self, piece: str) -> int:
         word = piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
-        if word in self._tokens:
+        if word in self._tokens or len(word) == 1:
             return 1  # no token of this vocabulary is cut when it stands alone
         size = self._merge(word[:_EXACT_BYTES])
         return size if len(word) <= _EXACT_BYTES else size * len(word) // _EXACT_BYTES
@@ -134,32 +134,18 @@ def _letters() -> dict[int, str]:
     return {byte: chr(0x100 + index) for index, byte in enumerate(others)}
 
 
-def _vocabulary() -> tuple[list[str], bytes, list[str]]:
-    """Tokens, their types and the merges, right out of the model: the file is our own, so its keys are found by their bytes."""
+def _merges() -> list[str]:
+    """The merges, right out of the model: the file is our own, so they are found by the bytes of their key."""
+    key = b"tokenizer.ggml.merges"
     with open(_model(), "rb") as file:
-        data = file.read()
-    return _strings(data, b"tokenizer.ggml.tokens"), _types(data), _strings(data, b"tokenizer.ggml.merges")
-
-
-def _array(data: bytes, key: bytes) -> tuple[int, int]:
-    """Where the elements of an array begin, and how many there are."""
+        data = file.read(_HEAD)
     at = data.index(key) + len(key) + 8  # behind the key: the type of the value and of the elements, 4 bytes each
-    return at + 8, int.from_bytes(data[at : at + 8], "little")
-
-
-def _strings(data: bytes, key: bytes) -> list[str]:
-    """The strings of an array. In front of each stand 8 bytes with its length, below 256: 7 of them are zeros."""
-    at, count = _array(data, key)
-    pieces = data[at:].split(bytes(7), count)
+    count = int.from_bytes(data[at : at + 8], "little")
+    # In front of each stand 8 bytes with its length, which is below 256: 7 of them are zeros.
+    pieces = data[at + 8 :].split(bytes(7), count)
     texts = [piece[:-1] for piece in pieces[1:count]]  # the last byte is the length of the next one
     texts.append(pieces[count][: pieces[count - 1][-1]])
-    return b"\0".join(texts).decode().split("\0")
-
-
-def _types(data: bytes) -> bytes:
-    """The type of each token: 32 bits each, of which the lowest 8 are in use."""
-    at, count = _array(data, b"tokenizer.ggml.token_type")
-    return data[at : at + 4 * count : 4]
+    return b"\n".join(texts).decode().split("\n")
 
 
 def _model() -> str:
