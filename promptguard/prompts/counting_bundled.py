@@ -8,7 +8,6 @@ It is here for the time that it takes to start: some milliseconds, without a lib
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter as Tally
 from heapq import heapify, heappop, heappush
 
@@ -41,16 +40,14 @@ _NUMBER = (
 )
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
-
-def _split(number: str) -> re.Pattern[str]:
-    return regex(
-        rf"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?[^\W_{number}]+|[{number}]"
-        rf"| ?(?:[^{_SPACE}\w]|_)+[\r\n]*|[{_SPACE}]*[\r\n]+|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
-    )
-
-
-_SPLIT = _split(_NUMBER)
-_SPLIT_ASCII = _split(r"\d")  # the same for a text of ASCII, and compiled in a fifth of the time
+_SPLIT = regex(
+    rf"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?[^\W_{_NUMBER}]+|[{_NUMBER}]"
+    rf"| ?(?:[^{_SPACE}\w]|_)+[\r\n]*|[{_SPACE}]*[\r\n]+|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
+)
+_SPLIT_ASCII = regex(  # what it comes to for a text of ASCII; it is compiled in a fourth of the time
+    r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]"
+    r"| ?[^\t-\r A-Za-z0-9]+[\r\n]*|[\t-\r ]*[\r\n]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
+)
 _SPECIAL = regex(r"<\|(?:endoftext|im_start|im_end)\|>|</?(?:think|tool_call|tool_response)>")
 _HEAD = 1 << 18  # bytes of the model that hold the merges
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from promptguard.checks.base import Block, Syntax
-from promptguard.core.light import regex
+from promptguard.core.light import NamedTuple, regex
 from promptguard.lint.reading.blocks import ROLES
 from promptguard.lint.reading.evidence import begins_like_prompt
 from promptguard.lint.reading.names import words
