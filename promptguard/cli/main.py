@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 QUICK = ("lint",)
 """Commands that are started on every commit, so that what Python does at its start and its end counts."""
 EXIT_USAGE = 2
-EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
-EXIT_INTERRUPTED = EXIT_SIGNAL + 2
+EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -94,10 +93,21 @@ def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command that is quick enough for the time to import click to count, where its arguments are plain."""
     if arguments[:1] != ["lint"]:
         return None
+    import gc
+
+    gc.set_threshold(100_000)  # a process that ends soon has much to make and little to collect
     from promptguard.cli import lint
 
     flags = lint.read_arguments(arguments[1:])
-    return (lambda: lint.run(flags)) if flags is not None else None
+    if flags is None:
+        return None
+
+    def run() -> int:
+        code = lint.run(flags)
+        gc.freeze()  # else the interpreter looks through everything once more when it exits
+        return code
+
+    return run
 
 
 def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
@@ -106,7 +116,9 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
 
         from promptguard.cli.commands import promptguard
         from promptguard.cli.complain import complain, say
+        from promptguard.core.signals import unwind_on_signals
 
+        unwind_on_signals()
         try:
             code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
         except click.exceptions.Exit as stop:

@@ -8,7 +8,6 @@ It is here for the time that it takes to start: some milliseconds, without a lib
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter as Tally
 from heapq import heapify, heappop, heappush
 
@@ -74,7 +73,7 @@ class Bundled:
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
-        parts = self._special.split(text)
+        parts = _SPECIAL.split(text)
         total = len(parts) - 1
         counts = self._counts
         split = _split_ascii.finditer if text.isascii() else _split.finditer
@@ -89,7 +88,7 @@ class Bundled:
 
     def _count_piece(self, piece: str) -> int:
         word = piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
-        if word in self._tokens:
+        if word in self._tokens or len(word) == 1:
             return 1  # no token of this vocabulary is cut when it stands alone
         size = self._merge(word[:_EXACT_BYTES])
         return size if len(word) <= _EXACT_BYTES else size * len(word) // _EXACT_BYTES

@@ -23,6 +23,7 @@ from promptguard.core.resources import resource
 from promptguard.models.default import default_model
 from promptguard.models.make import make_tiny
 from promptguard.parse.gguf import Tensor, TensorType, Value, read_header, write_gguf
+from promptguard.prompts import counting_bundled
 from promptguard.prompts.counting import counter
 from promptguard.prompts.counting_bundled import _SPLIT, _split_ascii
 
