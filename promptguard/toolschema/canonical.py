@@ -20,6 +20,7 @@ FORM_VERSION = 1
 
 
 _TRIES = 8  # of the short cut, beyond those that it paid for
+_MAX_SIZE = 16 * MAX_VALUES  # bytes; more values than are allowed, or texts so long that time does not matter
 
 
 @overload
@@ -46,7 +47,7 @@ def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
     Raises:
         ToolSchemaError: there is no tool in it, or something in it cannot be written as JSON: NaN, infinity, a key that is no
             text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels, more than
-            2,000,000 values. Errors that the methods of objects raise are told as this one.
+            3,000,000 values. Errors that the methods of objects raise are told as this one.
     """
     texts = _list_texts(tools, sort_properties)
     return _canonical(tools, sort_properties)[0] if texts is None else list(map(_value, texts))
@@ -86,25 +87,28 @@ def tool_texts(tools: Iterable[Any], *, parsed: bool = False) -> list[bytes]:
         Exception: something in them cannot be written, or there may be too many values; the whole way says what and where.
     """
     whole = Canonicalizer()
-    budget = whole.budget
-    estimate = 0
+    size = 0
     tries = _TRIES
     parts: list[tuple[str, bytes, bytes]] = []
     for tool in tools:
         made = regular_json(tool, parsed=parsed) if tries and type(tool) is dict else None
         if made is not None:
             tries += 1
-            # No fewer values than it has: the lists of a regular tool are members of objects.
-            estimate += made[2].count(b",") + 2 * made[2].count(b":")
+            size += len(made[2])
             parts.append(made)
         else:
             tries = max(tries - 1, 0)
             value = whole.tools([tool])
             parts.append((*whole.tool_key(value[0]), whole.wire(value[0])))
-        if estimate > budget.left:
+        if size > _MAX_SIZE:
             raise RefusedError
     parts.sort(key=itemgetter(0, 1))
-    return [text for _, _, text in parts]
+    texts = [text for _, _, text in parts]
+    # A value takes two bytes at least, itself and a comma or bracket. The lists of a regular tool are members of objects.
+    left = whole.budget.left
+    if size > 2 * left and sum(text.count(b",") + 2 * text.count(b":") for text in texts) > left:
+        raise RefusedError
+    return texts
 
 
 def join(texts: list[bytes]) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from promptguard.core.errors import InputError
+from promptguard.parse.strict import Number
 from promptguard.toolschema.vocabulary import SCHEMA, Role
 
 Dialect = Literal["openai-chat", "openai-responses", "anthropic", "mcp", "gemini", "function"]
@@ -52,7 +53,7 @@ def is_tool(value: Mapping[Any, Any]) -> bool:
         return True
     wrapped = [value[key] for key in _WRAPPERS if key in value]
     if wrapped:
-        return not isinstance(wrapped[0], (str, int, float, type(None)))  # a dict or a model
+        return not isinstance(wrapped[0], (str, int, float, Number, type(None)))  # a dict or a model
     return any(_is_list(value.get(key)) for key in _DECLARATIONS)
 
 

@@ -10,6 +10,7 @@ import orjson
 from promptguard.parse.strict import Number
 
 _HOLDERS = frozenset({"result", "tools", "functions", "functionDeclarations", "function_declarations"})
+_WRAPPERS = ("function", "custom")
 _MAX_INT = 2**63
 _TEXT = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TEXTS = re.compile(_TEXT)
@@ -38,10 +39,21 @@ def spelled(value: Any) -> bytes:
     """A spelling that two values share only if they are the same; those that are share ``_exact`` of it."""
     if type(value) is list:
         return b"[" + b",".join(sorted(_exact(spelled(item)) for item in value)) + b"]"
-    if type(value) is not dict or _HOLDERS.isdisjoint(value):
+    if not _has_list(value):
         return _dumps(value)
-    parts = [spelled(value[key]) if key in _HOLDERS else _dumps({key: value[key]}) for key in sorted(value)]
-    return b"{" + b",".join(orjson.dumps(key) + b":" + part for key, part in zip(sorted(value), parts, strict=True)) + b"}"
+    parts = []
+    for key in sorted(value):
+        member = value[key]
+        inner = spelled(member) if key in _HOLDERS or (key in _WRAPPERS and type(member) is dict) else _dumps({key: member})
+        parts.append(orjson.dumps(key) + b":" + inner)
+    return b"{" + b",".join(parts) + b"}"
+
+
+def _has_list(value: Any) -> bool:
+    """Whether there may be a list of tools in a value, in a place where the canonical form sorts it."""
+    return type(value) is dict and not (
+        _HOLDERS.isdisjoint(value) and not _has_list(value.get("function")) and not _has_list(value.get("custom"))
+    )
 
 
 def _exact(spelled: bytes) -> bytes:

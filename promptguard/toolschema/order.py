@@ -16,8 +16,8 @@ from promptguard.toolschema.errors import RefusedError, TooManyError
 from promptguard.toolschema.plain import plain
 from promptguard.toolschema.vocabulary import HOLDER, OTHER, SCHEMA, TOOL, Role, Vocabulary
 
-MAX_VALUES = 2_000_000
-"""Values in all: members of objects and elements of lists. A tool has about 70 of them, so that 25,000 tools are fine.
+MAX_VALUES = 3_000_000
+"""Values in all: members of objects and elements of lists. A tool has about 70 of them, so that 40,000 tools are fine.
 
 Objects may stand in each other so often that a few of them unfold into more than memory holds.
 """
@@ -103,7 +103,9 @@ class _Objects:
             for key, walk in walks:
                 made[key] = walk(made[key], depth)
             if self._vocabulary is SCHEMA and "required" in made:
-                order_required(made["required"], made.get("properties"))
+                names = made["required"]
+                if type(names) is list and _TEXTS.issuperset(map(type, names)):  # else it stays as it is
+                    made["required"] = in_order(names, made.get("properties"))
         return made
 
     def _find_walks(self, plan: _Plan, types: tuple[type, ...]) -> list[tuple[str, _Walk]]:
@@ -254,19 +256,13 @@ class Canonicalizer:
             raise RefusedError from error
 
 
-def order_required(names: Any, properties: Any) -> None:
-    """Put a list of required names into the order of the properties, the others behind them in alphabetical order, in place.
-
-    What is no list of texts stays as it is.
-    """
-    if type(names) is not list or len(names) < 2 or not _TEXTS.issuperset(map(type, names)):
-        return
-    wanted = set(names)
-    known = [name for name in properties if name in wanted] if type(properties) is dict else []
+def in_order(names: list[str], properties: Any) -> list[str]:
+    """Required names in the order of the properties, the others behind them in alphabetical order."""
+    known = list(filter(set(names).__contains__, properties)) if type(properties) is dict else []
     if len(known) < len(names):  # unknown names, or some that stand twice
         rank = {name: number for number, name in enumerate(known)}
         known = sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
-    names[:] = known
+    return known
 
 
 def _key(name: Any) -> str:

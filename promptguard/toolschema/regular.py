@@ -15,7 +15,7 @@ import orjson
 from msgspec import UNSET, convert
 
 from promptguard.parse.strict import MAX_NESTING
-from promptguard.toolschema.order import order_required
+from promptguard.toolschema.order import in_order
 from promptguard.toolschema.vocabulary import SCHEMA, TOOL, Role, Vocabulary
 
 # msgspec looks for a key in one field after the other, so that every further field costs time.
@@ -76,10 +76,11 @@ def _typed(keys: str, vocabulary: Vocabulary, types: dict[Role | str, str]) -> l
 
 def _order_schema(schema: Any) -> None:
     _take_one()  # or raise
-    if schema.properties is not UNSET:
-        schema.properties = _schemas(schema.properties)
+    properties = schema.properties
+    if properties is not UNSET:
+        schema.properties = properties = _schemas(properties)
     if schema.required is not UNSET:
-        order_required(schema.required, schema.properties)
+        schema.required = in_order(schema.required, properties)
     if schema.definitions is not schema.dollar_defs:  # one of them is there
         if schema.definitions is not UNSET:
             schema.definitions = dict(sorted(_schemas(schema.definitions).items()))
