@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +11,11 @@ from typing import Any, overload
 
 import orjson
 
+from promptguard.toolschema.dialects import SCHEMA_KEYS
 from promptguard.toolschema.errors import RefusedError, ToolSchemaError, TooManyError
 from promptguard.toolschema.order import MAX_VALUES, Canonicalizer
 from promptguard.toolschema.plain import refusal
-from promptguard.toolschema.regular import regular_json
+from promptguard.toolschema.regular import regular_json, regular_schema
 
 FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
@@ -94,21 +96,37 @@ def tool_texts(tools: Iterable[Any], *, parsed: bool = False) -> list[bytes]:
         made = regular_json(tool, parsed=parsed) if tries and type(tool) is dict else None
         if made is not None:
             tries += 1
-            size += len(made[2])
-            parts.append(made)
         else:
             tries = max(tries - 1, 0)
-            value = whole.tools([tool])
-            parts.append((*whole.tool_key(value[0]), whole.wire(value[0])))
+            made = _irregular(whole, tool, parsed)
+        parts.append(made)
+        size += len(made[2])
         if size > _MAX_SIZE:
             raise RefusedError
     parts.sort(key=itemgetter(0, 1))
     texts = [text for _, _, text in parts]
-    # A value takes two bytes at least, itself and a comma or bracket. The lists of a regular tool are members of objects.
+    # A value takes two bytes at least, itself and a comma or bracket. The lists of what is regular are members of objects.
     left = whole.budget.left
     if size > 2 * left and sum(text.count(b",") + 2 * text.count(b":") for text in texts) > left:
         raise RefusedError
     return texts
+
+
+def _irregular(whole: Canonicalizer, tool: Any, parsed: bool) -> tuple[str, bytes, bytes]:
+    """What ``regular_json`` gives, of a tool that is not regular; its schemas may be."""
+    if type(tool) is dict:
+        inner = tool["function"] if type(tool.get("function")) is dict else tool
+        found = {key: regular_schema(inner[key], parsed=parsed) for key in SCHEMA_KEYS if type(inner.get(key)) is dict}
+        short = {key: orjson.Fragment(text) for key, text in found.items() if text is not None}
+        left = whole.budget.left
+        rest: dict[str, Any] = {**inner, **dict.fromkeys(short, {})}
+        (value,) = whole.tools([rest if inner is tool else {**tool, "function": rest}])
+        (value if inner is tool else value["function"]).update(short)  # the keys keep their places
+        with contextlib.suppress(TypeError):  # beside a number that orjson does not write as Python
+            return (*whole.tool_key(value), whole.wire(value))
+        whole.budget.left = left  # it is counted anew
+    (value,) = whole.tools([tool])
+    return (*whole.tool_key(value), whole.wire(value))
 
 
 def join(texts: list[bytes]) -> bytes:

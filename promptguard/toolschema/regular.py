@@ -48,15 +48,28 @@ def regular_json(tool: dict[str, Any], *, parsed: bool = False) -> tuple[str, by
 
     ``None`` where the tool is not regular, has no name, or is no JSON at all. One that was ``parsed`` from a text is JSON.
     """
-    _left[:] = _ALL_LEFT
     try:
-        made = convert(tool, _Tool)
-        if not parsed:  # refuse sets, which msgspec takes for lists, and types of their own, whose methods may say something else
-            orjson.dumps(tool, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+        made = _read(tool, _Tool, parsed)
         name = made.name if type(made.name) is str or made.function is UNSET else made.function.name
         return (name, b"", _encode(made)) if type(name) is str else None
     except Exception:  # what the methods of strangers' objects raise is told on the whole way
         return None
+
+
+def regular_schema(schema: dict[str, Any], *, parsed: bool = False) -> bytes | None:
+    """The canonical form of the schema of a tool or of its function, as ``regular_json``."""
+    try:
+        return _encode(_read(schema, _Schema, parsed))
+    except Exception:
+        return None
+
+
+def _read(value: dict[str, Any], structure: Any, parsed: bool) -> Any:
+    _left[:] = _ALL_LEFT
+    made = convert(value, structure)
+    if not parsed:  # refuse sets, which msgspec takes for lists, and types of their own, whose methods may say something else
+        orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+    return made
 
 
 def _structure(name: str, keys: list[tuple[str, str]], order: Callable[[Any], None] | None = None, **more: Any) -> Any:
