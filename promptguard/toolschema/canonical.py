@@ -11,11 +11,12 @@ from typing import Any, overload
 
 import orjson
 
-from promptguard.toolschema.dialects import SCHEMA_KEYS
+from promptguard.toolschema.dialects import SCHEMA_KEYS, element_role
 from promptguard.toolschema.errors import RefusedError, ToolSchemaError, TooManyError
 from promptguard.toolschema.order import MAX_VALUES, Canonicalizer
 from promptguard.toolschema.plain import refusal
 from promptguard.toolschema.regular import regular_json, regular_schema
+from promptguard.toolschema.vocabulary import Role
 
 FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
@@ -114,12 +115,12 @@ def tool_texts(tools: Iterable[Any], *, parsed: bool = False) -> list[bytes]:
 
 def _irregular(whole: Canonicalizer, tool: Any, parsed: bool) -> tuple[str, bytes, bytes]:
     """What ``regular_json`` gives, of a tool that is not regular; its schemas may be."""
-    if type(tool) is dict:
+    if type(tool) is dict and element_role(tool) is Role.TOOL:
         inner = tool["function"] if type(tool.get("function")) is dict else tool
         found = {key: regular_schema(inner[key], parsed=parsed) for key in SCHEMA_KEYS if type(inner.get(key)) is dict}
         short = {key: orjson.Fragment(text) for key, text in found.items() if text is not None}
         left = whole.budget.left
-        rest: dict[str, Any] = {**inner, **dict.fromkeys(short, {})}
+        rest: dict[str, Any] = {**inner, **{key: {} for key in short}}
         (value,) = whole.tools([rest if inner is tool else {**tool, "function": rest}])
         (value if inner is tool else value["function"]).update(short)  # the keys keep their places
         with contextlib.suppress(TypeError):  # beside a number that orjson does not write as Python

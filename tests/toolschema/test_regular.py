@@ -84,6 +84,25 @@ def test_an_object_where_none_belongs_goes_the_whole_way(key: str) -> None:
     assert canonical_json(tools) == json.dumps(canonical_tools(tools), separators=(",", ":")).encode()
 
 
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"name": "f", "x-a": {"b": 1, "a": 2}, "parameters": SCHEMA, "outputSchema": {"not": {}, "type": "object"}},
+        {"function": {"name": "f", "x-a": 1, "parameters": SCHEMA}, "x-b": 1},
+        {"name": "f", "x-a": 1e-5, "parameters": SCHEMA},
+        {"name": "f", "x-a": 2**70, "inputSchema": SCHEMA},
+        {"name": {"b": 1, "a": 2}, "title": "t", "inputSchema": {"title": "t", "items": {}}},
+        {"type": "bash", "input_schema": {"required": ["b", "a"]}},
+        {"functionDeclarations": [{"name": "f", "parameters": SCHEMA}]},
+    ],
+)
+def test_schemas_of_unusual_tools_come_out_as_on_the_whole_way(tool: Any) -> None:
+    other = {"name": "e", "x": 1}
+    assert canonical_json([tool, other])[1:-1] in {
+        b",".join(pair) for pair in permutations(canonical_json({"tools": [one]})[10:-2] for one in (tool, other))
+    }
+
+
 def test_tools_without_a_name_have_one_order() -> None:
     tools = [{"strict": True, "function": {"description": "x"}}, {"name": "g"}, {"type": "b", "x": 2}, {"type": "b", "x": 1}]
     expected = b'[{"type":"b","x":1},{"type":"b","x":2},{"function":{"description":"x"},"strict":true},{"name":"g"}]'
