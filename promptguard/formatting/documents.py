@@ -95,7 +95,7 @@ def _format(text: str, path: str, options: Options, *, named: bool) -> Document 
         return _yaml(text, path, options, named=named)
     if kind == "jsonl":
         return _lines(text, path, options)
-    reading = None if options.sort_properties or options.unsafe_fixes else read(text)
+    reading = not (options.sort_properties or options.unsafe_fixes) and read(text)
     if not holds_tools(text, reading) and (_is_json(text) or not (named or seems_tools(text, kind))):
         return None
     formatted = format_text(

@@ -60,13 +60,13 @@ class Formatted:
     normalized: tuple[Note, ...] = ()
 
 
-def holds_tools(text: str, reading: Reading | None = None) -> bool:
+def holds_tools(text: str, reading: Reading | Literal[False] = False) -> bool:
     """Whether a JSON text holds tool schemas, by what is in it (see ``dialects.looks_like_tools``).
 
     Never fails: what is not JSON holds none. Equal keys, NaN and the like do not matter here, so that a tools file that is
     wrong is still known for a tools file.
     """
-    if reading is not None:
+    if reading:
         return reading.holds_tools
     if not _TOOL_KEY.search(text):
         return False
@@ -76,9 +76,9 @@ def holds_tools(text: str, reading: Reading | None = None) -> bool:
         return False
 
 
-def read(text: str) -> Reading | None:
-    """Read a text at once for ``holds_tools`` and ``format_text``; ``None`` where each has to read it for itself."""
-    return read_usual(text.removeprefix("\ufeff"))
+def read(text: str) -> Reading | Literal[False]:
+    """Read a text at once for ``holds_tools`` and ``format_text``; ``False`` where each has to read it for itself."""
+    return read_usual(text.removeprefix("\ufeff")) or False
 
 
 def format_text(
@@ -89,7 +89,7 @@ def format_text(
     sort_properties: bool = False,
     unsafe_fixes: bool = False,
     max_chars: int = MAX_CHARS,
-    reading: Reading | None = None,
+    reading: Reading | Literal[False] | None = None,
 ) -> Formatted:
     """Bring a JSON text of tool schemas into canonical form.
 
@@ -104,7 +104,7 @@ def format_text(
         sort_properties: put ``properties`` into alphabetical order as well.
         unsafe_fixes: normalize descriptions first, see ``unsafe.normalize_descriptions``.
         max_chars: a longer text is refused.
-        reading: what ``read`` gave for the text, where it was asked before.
+        reading: what ``read`` gave for the text, where that was done before.
 
     Raises:
         InputError: not strict JSON (equal keys, NaN, infinities, lone surrogates), nested too deep, too long, or no tools. Names
@@ -170,14 +170,14 @@ def _source(text: str, path: str, max_chars: int) -> Source:
 
 
 def _format(
-    source: Source, span: Span, printer: _Printer, unsafe_fixes: bool, reading: Reading | None = None
+    source: Source, span: Span, printer: _Printer, unsafe_fixes: bool, reading: Reading | Literal[False] | None
 ) -> tuple[str, list[Note], list[Note]]:
     text = None
     given_text = source.text[span.start : span.end]
     if not (unsafe_fixes or printer.sort_properties):
-        reading = reading or read_usual(given_text)
-        text = _quickly(reading, given_text, source.path, printer) if reading is not None else None
-        if reading is not None and text is not None and not reading.may_dangle:
+        reading = read(given_text) if reading is None else reading
+        text = _quickly(reading, given_text, source.path, printer) if reading else None
+        if reading and text is not None and not reading.may_dangle:
             return text, [], []
     value = given = parse(source, span=span, exact_numbers=True)
     normalized: list[Note] = []

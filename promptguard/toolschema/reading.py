@@ -6,7 +6,6 @@ its very tokens. Any other text is left to ``document``, which takes everything 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ _ESCAPES = re.compile(r"\\(?:u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|.)", re.DOTAL
 _NEEDS_NONE = re.compile(r'[^\x00-\x1f"\\]+')
 _LIST = re.compile(rb"[ \t\r\n]*\[")
 _SPACE = b" \t\r\n"
+_UNKNOWN = 10  # elements of a list before the first one that is a tool beyond doubt
 _KEYS = ("tools", "functions")
 _LEVELS = MAX_NESTING - 2
 _elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -137,12 +137,17 @@ class _Tools:
             self.may_dangle = self.may_dangle or (b'"$ref"' in printed and may_dangle(tool))
             if not self.known and detect([tool]) is not None:
                 self.known = [tool]
-            elif not may_stand_among_tools(tool) and detect([tool]) is None:
+            elif len(self.printed) > _UNKNOWN and not self.known:
                 raise ValueError  # a list of something else, perhaps a long one
+            elif not may_stand_among_tools(tool) and detect([tool]) is None:
+                raise ValueError
             yield tool
 
 
 def _unescaped(match: re.Match[str]) -> str:
     """Characters for escapes that need not be."""
-    characters = str(json.loads(f'"{match.group()}"'))
-    return characters if _NEEDS_NONE.fullmatch(characters) else match.group()
+    escapes = match.group()
+    if escapes[1] not in "u/":
+        return escapes
+    characters = str(orjson.loads(f'"{escapes}"'))
+    return characters if _NEEDS_NONE.fullmatch(characters) else escapes
