@@ -64,8 +64,10 @@ def begins_like_prompt(text: str) -> bool:
 
 
 def head_begins_like_prompt(head: bytes) -> bool:
-    """The same for the first bytes of a file."""
-    return _OPENING_BYTES.match(head) is not None
+    """The same for the first bytes of a file, which may have front matter."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
+    return _OPENING_BYTES.match(head, end + 4 if end >= 0 else 0) is not None
 
 
 def is_foreign_text(text: str) -> bool:
