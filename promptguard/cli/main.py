@@ -10,24 +10,17 @@ from promptguard.core.light import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-QUICK = ("lint",)
-"""Commands that are started on every commit, so that what Python does at its start and its end counts."""
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
-    is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     quick = _quick_answer(arguments)
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
-    _unwind_on_signals()
-    if is_process and arguments[0] in QUICK:
-        _look_for_cycles_less_often()
-        _leave(_run(arguments))
     sys.exit(_run(arguments))
 
 
@@ -40,36 +33,6 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
         with open(__file__[: -len("main.py")] + "help.txt", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs as much again
             return file.read()
     return None
-
-
-def _unwind_on_signals() -> None:
-    """Let what would kill the process end it as Ctrl-C does: temporary files go, and a started engine ends at once."""
-    import signal
-
-    def end(number: int, _frame: object) -> None:
-        sys.exit(EXIT_SIGNAL + number)
-
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(getattr(signal, name), end)
-
-
-def _look_for_cycles_less_often() -> None:
-    import gc
-
-    gc.set_threshold(50_000)  # modules and trees live on and have none; looking through them takes a tenth of the time
-
-
-def _leave(code: int) -> None:
-    """End the process without taking its modules apart, which would take a sixth of a small run."""
-    import os
-
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # nobody reads it, or it is closed
-        sys.exit(code)
-    os._exit(code)
 
 
 def _run(arguments: Sequence[str]) -> int:

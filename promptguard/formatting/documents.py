@@ -16,7 +16,7 @@ from promptguard.formatting.result import NO_TOOLS, Document, Options
 from promptguard.formatting.yaml_document import format_yaml, tool_values, yaml_values
 from promptguard.parse.json import index
 from promptguard.toolschema.dialects import describe_record
-from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools
+from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools, read
 from promptguard.toolschema.marks import seems_tools
 
 Kind = Literal["json", "jsonl", "yaml"]

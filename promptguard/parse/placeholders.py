@@ -19,7 +19,7 @@ _FORMAT = regex(
 )
 _MUSTACHE = regex(r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}")
 _DOLLAR = regex(r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}")
-_ERB = regex(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%<]|%(?!>)|<(?!%)){0,1000})%>")
+_ERB = regex(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%]|%(?!>)){0,1000})%>")
 _NAME = regex(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*")
 _WORDS = frozenset({"else", "this"})  # what Handlebars has for itself
 

@@ -50,16 +50,16 @@ _TAG = regex(
     re.VERBOSE,
 )
 _OPENING = regex(r"\{[{%#]")
-_BRACES = re.compile(r"\{[{%#]|[}%]\}").search
-_CODE = re.compile(r"\{[{%][-+]?\s*").match
-_STRING = re.compile(STRING).match
-_TAG_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
-_SPACE = re.compile(r"\s*").match
-_RAW = re.compile(r"\{%[-+]?\s*raw\s*-?%\}").match
-_END_OF_RAW = re.compile(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
-_CUSTOM_END = re.compile(r"\{%[-+]?\s*end(\w+)").finditer
-_IN_BRACES = re.compile(r"""['"{}]""").search
-_IN_PERCENT = re.compile(r"""['"]|%\}""").search
+_BRACES = regex(r"\{[{%#]|[}%]\}").search
+_CODE = regex(r"\{[{%][-+]?\s*").match
+_STRING = regex(STRING).match
+_TAG_NAME = regex(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
+_SPACE = regex(r"\s*").match
+_RAW = regex(r"\{%[-+]?\s*raw\s*-?%\}").match
+_END_OF_RAW = regex(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
+_CUSTOM_END = regex(r"\{%[-+]?\s*end(\w+)").finditer
+_IN_BRACES = regex(r"""['"{}]""").search
+_IN_PERCENT = regex(r"""['"]|%\}""").search
 
 _LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
 _BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))

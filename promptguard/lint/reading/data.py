@@ -6,7 +6,6 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
@@ -34,11 +33,12 @@ _OF_OTHERS = frozenset(
 _WORDS = rb"(?:prompts?|template|instructions?|messages?|backstory|system|developer|human)[a-z_]{0,40}[\"']?[ \t]{0,20}:"
 _JSON_WORDS = regex(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"), re.IGNORECASE)
 _YAML_WORDS = regex(_WORDS, re.IGNORECASE)
+_MARK = b"promptguard: block"
 # The first key of a file that is nothing of ours, at the margin.
 _ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
 )
-_ORDINARY_JSON = regex(rb'\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
+_ORDINARY_JSON = regex(rb'\A\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
 
 
 def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:

@@ -17,7 +17,7 @@ _OPENING = (
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
 _OPENING_TEXT = regex(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = regex((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("latin-1"))
+_OPENING_BYTES = regex((r"\s{0,100}" + _OPENING).encode("latin-1"))
 
 _LEADING_TAGS = regex(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
 _FOREIGN_START = regex(
@@ -46,12 +46,6 @@ _FOREIGN_ANYWHERE = regex(
     """,
     re.VERBOSE,
 )
-# Without one of these no match is to be looked for.
-_FOREIGN_WORDS = (
-    *("ansible_", "hostvars", "cookiecutter", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_answers"),
-    *("config(", "ref(", "source(", "extends", "include", "import", "from", "load", "url", "static"),
-    *("</div>", "</td>", "</body>", "</html>"),
-)
 _CHAT_WORDS = regex(
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"
     r"|(?:\brole|\[\s?['\"]role['\"]\s?\])\s{0,5}(?:==|!=)\s{0,5}['\"]"
@@ -74,15 +68,7 @@ def is_foreign_text(text: str) -> bool:
     """Whether a Jinja template makes something else than a prompt: a page, a configuration, a program, a query."""
     head = text[:_HEAD]
     leading = _LEADING_TAGS.match(head)
-    start = leading.end() if leading else 0
-    if not _is_sentence(head, start) and _FOREIGN_START.match(head, start):
-        return True
-    return any(word in head for word in _FOREIGN_WORDS) and _FOREIGN_ANYWHERE.search(head) is not None
-
-
-def _is_sentence(text: str, start: int) -> bool:
-    """Whether a capital and a small letter stand there, which begin nothing foreign but ``With``."""
-    return text[start : start + 1].isupper() and text[start] != "W" and text[start + 1 : start + 2].islower()
+    return _FOREIGN_START.match(head, leading.end() if leading else 0) is not None or _FOREIGN_ANYWHERE.search(head) is not None
 
 
 def is_chat_template(template: Template) -> bool:
