@@ -1,9 +1,9 @@
-"""Build promptguard-tiny.gguf and tokenizer.txt in fixtures/models/tiny from corpus.txt, words.txt and chat_template.jinja there.
+"""Build fixtures/models/tiny/promptguard-tiny.gguf from corpus.txt, words.txt and chat_template.jinja beside it.
 
-    python scripts/build_tiny_model.py            write them
-    python scripts/build_tiny_model.py --check    build them and compare with the files that are there
+    python scripts/build_tiny_model.py            write the model
+    python scripts/build_tiny_model.py --check    build it and compare with the file that is there
 
-The results depend on these three files and on this script alone, down to the byte.
+The result depends on these three files and on this script alone, down to the byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from promptguard.parse.gguf import Value
 
 FOLDER = ROOT / "fixtures" / "models" / "tiny"
 MODEL = FOLDER / "promptguard-tiny.gguf"
-TOKENIZER = FOLDER / "tokenizer.txt"
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 
@@ -118,13 +117,9 @@ def encode(text: str, merges: Sequence[Pair]) -> list[str]:
     return tokens
 
 
-def tokenizer_text(merges: Sequence[Pair]) -> str:
-    """The tokenizer for what has no time to read the model: special tokens, markers, an empty line, the merges in order."""
-    return "\n".join([*SPECIAL, *MARKERS, "", *map(" ".join, merges)]) + "\n"
-
-
-def build(target: Path, merges: Sequence[Pair]) -> int:
+def build(target: Path) -> int:
     """Write the model and return its size in bytes."""
+    merges = train(corpus())
     plain = [*byte_alphabet(), *map("".join, merges)]
     tokens = [*plain, *SPECIAL, *MARKERS]
     types = [NORMAL] * len(plain) + [CONTROL] * len(SPECIAL) + [USER_DEFINED] * len(MARKERS)
@@ -151,22 +146,14 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 when the file differs from what would be built"
     )
-    check = parser.parse_args().check
-    merges = train(corpus())
-    text = tokenizer_text(merges).encode()
-    if not check:
-        TOKENIZER.write_bytes(text)
-        print(f"{MODEL}: {build(MODEL, merges)} bytes; {TOKENIZER}: {len(text)} bytes")
+    if not parser.parse_args().check:
+        print(f"{MODEL}: {build(MODEL)} bytes")
         return 0
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / MODEL.name
-        build(fresh, merges)
-        made = {MODEL: fresh.read_bytes(), TOKENIZER: text}
-    same = True
-    for path, data in made.items():
-        current = path.is_file() and path.read_bytes() == data
-        print(f"{path}: {'is current' if current else 'differs, run scripts/build_tiny_model.py'}")
-        same = same and current
+        build(fresh)
+        same = MODEL.is_file() and fresh.read_bytes() == MODEL.read_bytes()
+    print(f"{MODEL}: {'is current' if same else 'differs, run scripts/build_tiny_model.py'}")
     return 0 if same else 1
 
 

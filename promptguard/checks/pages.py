@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import NamedTuple, lazy_pattern
+from promptguard.core.light import NamedTuple, regex
 
 SECTIONS = ("What it finds", "Why it costs", "How to fix it", "Examples")
 """The sections of a rule file, in their order."""
 
-_FENCE = lazy_pattern(r"(`{3,}|~{3,})(.*)")
+_FENCE = regex(r"(`{3,}|~{3,})(.*)")
 
 
 class Page(NamedTuple):

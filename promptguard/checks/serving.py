@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from promptguard.checks.base import Document, Hit, shown
-from promptguard.core.light import Any, NamedTuple, lazy_pattern
+from promptguard.core.light import Any, NamedTuple, regex
 from promptguard.parse.commands import Launch, Setting, Word, assignment, read_dockerfile, read_script
 
 SERVER_WORDS = ("llama-server", "llama.cpp", "llama_cpp.server", "vllm", "ollama", "sglang", "LLAMA_ARG_", "OLLAMA_")
 """One of them is in every text that starts a model server or sets a variable of one."""
 
 _IMAGES = (
-    ("llama.cpp", lazy_pattern(r"(?:[\w.-]{1,100}(?::\d{1,5})?/){0,5}llama\.cpp:server[\w.-]{0,100}(?:@.{0,100})?")),
-    ("vllm", lazy_pattern(r"(?:[\w.-]{1,100}(?::\d{1,5})?/){0,5}vllm-openai(?::[\w.-]{1,100})?(?:@.{0,100})?")),
+    ("llama.cpp", regex(r"(?:[\w.-]{1,100}(?::\d{1,5})?/){0,5}llama\.cpp:server[\w.-]{0,100}(?:@.{0,100})?")),
+    ("vllm", regex(r"(?:[\w.-]{1,100}(?::\d{1,5})?/){0,5}vllm-openai(?::[\w.-]{1,100})?(?:@.{0,100})?")),
 )
 _MODULES = {
     "vllm.entrypoints.openai.api_server": "vllm",
@@ -28,10 +28,10 @@ _PREFIXES = {"LLAMA_ARG_": "llama.cpp", "OLLAMA_": "ollama"}
 
 _FALSE = frozenset({"false", "off", "disabled", "no", "0"})
 _TRUE = frozenset({"true", "on", "enabled", "yes", "1"})
-_NUMBER = lazy_pattern(r"-?[0-9]{1,9}")
-_SHORT_NUMBER = lazy_pattern(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([kKmM]?)")
+_NUMBER = regex(r"-?[0-9]{1,9}")
+_SHORT_NUMBER = regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([kKmM]?)")
 _SCALES = {"": 1, "k": 1000, "K": 1 << 10, "m": 10**6, "M": 1 << 20}
-_NO_TIME = lazy_pattern(r"0(?:ms|s|m|h)?")
+_NO_TIME = regex(r"0(?:ms|s|m|h)?")
 
 # A server for embeddings or ranking has neither a conversation nor a prefix worth keeping.
 _NO_CHAT = frozenset({"--embedding", "--embeddings", "--rerank", "--reranking", "--is-embedding"})

@@ -15,7 +15,7 @@ from promptguard.checks.tools_places import JSONPlaces, Range, YAMLPlaces
 from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
-from promptguard.core.light import Any, lazy_pattern
+from promptguard.core.light import Any, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
 from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
@@ -25,7 +25,7 @@ from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
 from promptguard.toolschema.vocabulary import Role
 
-_LINE = lazy_pattern(r"[^\r\n]+")
+_LINE = regex(r"[^\r\n]+")
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
@@ -156,8 +156,8 @@ _MESSAGES: dict[LiteralKind, str] = {
     "environment": "the folder of one machine: `{}`",
 }
 # A default that is a time of a certain second comes from a clock, one of a full minute or the end of a day from a person.
-_SECOND = lazy_pattern(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
-_ROUND = lazy_pattern(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
+_SECOND = regex(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+_ROUND = regex(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
 _LONGEST_TIME = 40
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 from promptguard.core.source import Span
 from promptguard.parse import json as json_text
 from promptguard.parse import yaml as yaml_text
@@ -13,8 +13,8 @@ from promptguard.toolschema.plain import escape
 
 Range = tuple[int, int]
 
-_ESCAPE = lazy_pattern(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
-_QUOTED = lazy_pattern(r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\n]|'')*'?")
+_ESCAPE = regex(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_QUOTED = regex(r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\n]|'')*'?")
 _SHOWN = 400  # code points of a YAML value whose end is not known
 _FOLDED = 4  # a folded YAML scalar is at most so many times as long as its text, indentation included
 

@@ -10,25 +10,17 @@ from promptguard.core.light import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-QUICK = ("lint",)
-"""Commands that are started on every commit, so that what Python does at its start and its end counts."""
 EXIT_USAGE = 2
-EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
-EXIT_INTERRUPTED = EXIT_SIGNAL + 2
+EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
-    is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     quick = _quick_answer(arguments)
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
-    _unwind_on_signals()
-    if is_process and arguments[0] in QUICK:
-        _look_for_cycles_less_often()
-        _leave(_run(arguments))
     sys.exit(_run(arguments))
 
 
@@ -41,36 +33,6 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
         with open(__file__[: -len("main.py")] + "help.txt", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs as much again
             return file.read()
     return None
-
-
-def _unwind_on_signals() -> None:
-    """Let what would kill the process end it as Ctrl-C does: temporary files go, and a started engine ends at once."""
-    import signal
-
-    def end(number: int, _frame: object) -> None:
-        sys.exit(EXIT_SIGNAL + number)
-
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(getattr(signal, name), end)
-
-
-def _look_for_cycles_less_often() -> None:
-    import gc
-
-    gc.set_threshold(50_000)  # modules and trees live on and have none; looking through them takes a tenth of the time
-
-
-def _leave(code: int) -> None:
-    """End the process without taking its modules apart, which would take a sixth of a small run."""
-    import os
-
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError, AttributeError):  # nobody reads it, or it is closed
-        sys.exit(code)
-    os._exit(code)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -94,10 +56,21 @@ def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command that is quick enough for the time to import click to count, where its arguments are plain."""
     if arguments[:1] != ["lint"]:
         return None
+    import gc
+
+    gc.set_threshold(100_000)  # a process that ends soon has much to make and little to collect
     from promptguard.cli import lint
 
     flags = lint.read_arguments(arguments[1:])
-    return (lambda: lint.run(flags)) if flags is not None else None
+    if flags is None:
+        return None
+
+    def run() -> int:
+        code = lint.run(flags)
+        gc.freeze()  # else the interpreter looks through everything once more when it exits
+        return code
+
+    return run
 
 
 def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
@@ -106,7 +79,9 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
 
         from promptguard.cli.commands import promptguard
         from promptguard.cli.complain import complain, say
+        from promptguard.core.signals import unwind_on_signals
 
+        unwind_on_signals()
         try:
             code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
         except click.exceptions.Exit as stop:

@@ -1,7 +1,7 @@
 """What ``typing`` gives, at no cost when it runs: ``promptguard lint`` is started on every commit.
 
 ``typing`` and the named tuples that it compiles from texts would take a fifth of that start. Type checkers see the real ones; at
-run time there are named tuples of our own, of the same behaviour, and names that only stand in annotations. ``lazy_pattern`` is
+run time there are named tuples of our own, of the same behaviour, and names that only stand in annotations. ``regex`` is
 ``re.compile``, at the first use: most patterns of a linter are for files of other kinds.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal as Literal
     from typing import NamedTuple as NamedTuple
 
-    lazy_pattern = re.compile
+    regex = re.compile
 else:
     from _collections import _tuplegetter
 
@@ -26,7 +26,7 @@ else:
     Any = object
     Literal = _Words()
 
-    class lazy_pattern:  # noqa: N801  # it is used as re.compile is
+    class regex:  # noqa: N801  # it is used as re.compile is
         def __init__(self, pattern, flags=0):
             self._given = pattern, flags
 

@@ -16,7 +16,7 @@ from promptguard.formatting.result import NO_TOOLS, Document, Options
 from promptguard.formatting.yaml_document import format_yaml, tool_values, yaml_values
 from promptguard.parse.json import index
 from promptguard.toolschema.dialects import describe_record
-from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools
+from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools, read
 from promptguard.toolschema.marks import seems_tools
 
 Kind = Literal["json", "jsonl", "yaml"]
@@ -79,7 +79,8 @@ def _format(text: str, path: str, options: Options, *, named: bool) -> Document 
         return _yaml(text, path, options, named=named)
     if kind == "jsonl":
         return _lines(text, path, options)
-    if not holds_tools(text) and (_is_json(text) or not (named or seems_tools(text, kind))):
+    reading = not (options.sort_properties or options.unsafe_fixes) and read(text)
+    if not holds_tools(text, reading) and (_is_json(text) or not (named or seems_tools(text, kind))):
         return None
     formatted = format_text(
         text,
@@ -88,6 +89,7 @@ def _format(text: str, path: str, options: Options, *, named: bool) -> Document 
         sort_properties=options.sort_properties,
         unsafe_fixes=options.unsafe_fixes,
         max_chars=options.max_bytes,
+        reading=reading,
     )
     return Document(formatted.text, formatted.warnings, formatted.normalized)
 

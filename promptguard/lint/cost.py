@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from promptguard.checks.base import BLOCKS, Block, Document
-from promptguard.core.light import NamedTuple, lazy_pattern
+from promptguard.core.light import NamedTuple, regex
 from promptguard.parse.template_nodes import Text
 from promptguard.prompts.counting import BUNDLED, Counter, counter
 
@@ -19,9 +19,9 @@ _CHUNK = 512  # code points from which on a chunk may end, where tokens end too
 _LONGEST = 4096  # code points at which it ends wherever that is
 _KEPT = 16 << 20  # code points of documents whose counts are kept
 
-_LINE = lazy_pattern(rf"[^\n]{{1,{_LONGEST}}}\n?|\n")
-_JSON = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|\s+|[,:]|[^"\s,:]+', re.DOTALL)
-_BLANKS = lazy_pattern(r"\s+|\S+")
+_LINE = regex(rf"[^\n]{{1,{_LONGEST}}}\n?|\n")
+_JSON = regex(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|\s+|[,:]|[^"\s,:]+', re.DOTALL)
+_BLANKS = regex(r"\s+|\S+")
 
 
 class Coster:

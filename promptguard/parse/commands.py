@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from promptguard.core.light import NamedTuple, lazy_pattern
+from promptguard.core.light import NamedTuple, regex
 
 Wanted = Callable[[str], object]
 """Asked for a stretch of text whether it is worth reading: a quick search for a word that matters."""
@@ -17,7 +17,7 @@ MAX_COMMANDS = 1000
 """Commands of one file that are read; nobody starts more servers in one."""
 _LONGEST_LINE = 1 << 16  # a longer line is no command that somebody wrote
 
-_WORD = lazy_pattern(
+_WORD = regex(
     r"""(?P<blank>(?:[ \t\r\n\f\v]|\\\r?\n)+)
       | (?P<comment>\#[^\n]*)
       | (?P<end>[;&|()<>]+)
@@ -25,12 +25,12 @@ _WORD = lazy_pattern(
         | \$\([^)\n]{0,500}\) | \$\{[^}\n]{0,500}\} | `[^`\n]{0,500}` | ['"`\\$]){1,4096})""",
     re.VERBOSE | re.DOTALL,
 )
-_QUOTED = lazy_pattern(r"""'[^'\n]*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
-_SUBSTITUTION = lazy_pattern(r"[$`]")
-_UNIT_KEY = lazy_pattern(r"(?:Exec(?:Start|StartPre|StartPost)=[-@:+!]*|Environment=)")
-_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
-_INSTRUCTION = lazy_pattern(r"[ \t]*(FROM|ENV|RUN|CMD|ENTRYPOINT)[ \t]", re.IGNORECASE)
-_JSON_STRING = lazy_pattern(r'"((?:[^"\\\n]|\\.)*)"', re.DOTALL)
+_QUOTED = regex(r"""'[^'\n]*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+_SUBSTITUTION = regex(r"[$`]")
+_UNIT_KEY = regex(r"(?:Exec(?:Start|StartPre|StartPost)=[-@:+!]*|Environment=)")
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]{0,100}")
+_INSTRUCTION = regex(r"[ \t]*(FROM|ENV|RUN|CMD|ENTRYPOINT)[ \t]", re.IGNORECASE)
+_JSON_STRING = regex(r'"((?:[^"\\\n]|\\.)*)"', re.DOTALL)
 
 
 class Word(NamedTuple):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 
-_FENCE = lazy_pattern(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
-_OPENING = lazy_pattern(r"---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING = lazy_pattern(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
-_INLINE = lazy_pattern(r"(?<!`)(`{1,3})(?!`)[^`\r\n]{1,500}\1(?!`)")
+_FENCE = regex(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
+_OPENING = regex(r"---[ \t]*(?:\r\n|\r|\n)")
+_CLOSING = regex(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
+_INLINE = regex(r"(?<!`)(`{1,3})(?!`)[^\r\n]{1,500}?(?<!`)\1(?!`)")
 
 
 def code_ranges(text: str) -> list[tuple[int, int]]:

@@ -94,7 +94,7 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
         raise InputError(f"not JSON: {problem}", where=_at(source, start + error.pos)) from None
     except (_RefusedError, RecursionError, ValueError):
         _refuse(source, start, text, exact_numbers)
-    if _deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):
+    if deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):
         _check(source, start, text, exact_numbers)
     return value
 
@@ -134,7 +134,8 @@ _PYTHON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, 
 _EXACT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_exact_float, parse_int=_exact_int)
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether objects and arrays stand in each other on more levels than ``limit``."""
     level = [value] if isinstance(value, (dict, list)) else []
     depth = 0
     while level:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 from promptguard.parse.template_expressions import CONSTANTS, STRING, Expressions, Unreadable
 from promptguard.parse.template_nodes import (
     Block,
@@ -37,7 +37,7 @@ from promptguard.parse.template_nodes import (
 
 # A tag up to its end where that takes no counting of braces, else only what opens it. No part can match what the part behind it
 # matches too, so a failed attempt costs no more than the characters it has seen.
-_TAG = lazy_pattern(
+_TAG = regex(
     rf"""
     \{{\{{ [-+]? \s* (?!\s) (?:
         (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
@@ -49,17 +49,17 @@ _TAG = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_OPENING = lazy_pattern(r"\{[{%#]")
-_BRACES = lazy_pattern(r"\{[{%#]|[}%]\}").search
-_CODE = lazy_pattern(r"\{[{%][-+]?\s*").match
-_STRING = lazy_pattern(STRING).match
-_TAG_NAME = lazy_pattern(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
-_SPACE = lazy_pattern(r"\s*").match
-_RAW = lazy_pattern(r"\{%[-+]?\s*raw\s*-?%\}").match
-_END_OF_RAW = lazy_pattern(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
-_CUSTOM_END = lazy_pattern(r"\{%[-+]?\s*end(\w+)").finditer
-_IN_BRACES = lazy_pattern(r"""['"{}]""").search
-_IN_PERCENT = lazy_pattern(r"""['"]|%\}""").search
+_OPENING = regex(r"\{[{%#]")
+_BRACES = regex(r"\{[{%#]|[}%]\}").search
+_CODE = regex(r"\{[{%][-+]?\s*").match
+_STRING = regex(STRING).match
+_TAG_NAME = regex(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
+_SPACE = regex(r"\s*").match
+_RAW = regex(r"\{%[-+]?\s*raw\s*-?%\}").match
+_END_OF_RAW = regex(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
+_CUSTOM_END = regex(r"\{%[-+]?\s*end(\w+)").finditer
+_IN_BRACES = regex(r"""['"{}]""").search
+_IN_PERCENT = regex(r"""['"]|%\}""").search
 
 _LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
 _BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))

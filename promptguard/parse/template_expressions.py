@@ -10,7 +10,7 @@ import re
 from itertools import accumulate
 from operator import add
 
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 from promptguard.parse.template_nodes import (
     Attr,
     Call,
@@ -35,10 +35,10 @@ _FLOAT = rf"(?<!\.){_DIGITS}(?:\.{_DIGITS}(?:[eE][+-]?{_DIGITS})?|[eE][+-]?{_DIG
 _INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?[0-7]+(?:_[0-7]+)*|[1-9]\d*(?:_\d+)*|0+(?:_0+)*"
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
-_split = lazy_pattern(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
-_is_operator = lazy_pattern(_OPERATOR).fullmatch
-_is_string = lazy_pattern(STRING).fullmatch
-_escape = lazy_pattern(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
+_split = regex(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
+_is_operator = regex(_OPERATOR).fullmatch
+_is_string = regex(STRING).fullmatch
+_escape = regex(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
 _UNCLOSED = "unclosed string"
 _DEPTH_LIMIT = 80  # nested brackets; jinja2 runs out of stack at about 70

@@ -8,14 +8,13 @@ It is here for the time that it takes to start: some milliseconds, without a lib
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter as Tally
 from heapq import heapify, heappop, heappush
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 
-_TOKENIZER = "fixtures/models/tiny/tokenizer.txt"
+_MODEL = "fixtures/models/tiny/promptguard-tiny.gguf"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 _EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
@@ -40,17 +39,17 @@ _NUMBER = (
     r"\U0001ed01-\U0001ed2d\U0001ed2f-\U0001ed3d\U0001f100-\U0001f10c"
 )
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_SPLIT = (
+
+_SPLIT = regex(
     rf"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|(?:[^\r\n\w]|_)?[^\W_{_NUMBER}]+|[{_NUMBER}]"
     rf"| ?(?:[^{_SPACE}\w]|_)+[\r\n]*|[{_SPACE}]*[\r\n]+|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
 )
-
-
-_split = lazy_pattern(_SPLIT)
-_split_ascii = lazy_pattern(  # the same for a text of ASCII alone, and compiled in a tenth of the time
-    r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\na-zA-Z0-9]?[a-zA-Z]+|[0-9]"
-    r"| ?[^\t-\r a-zA-Z0-9]+[\r\n]*|[\t-\r ]*[\r\n]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
+_SPLIT_ASCII = regex(  # what it comes to for a text of ASCII; it is compiled in a fourth of the time
+    r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]"
+    r"| ?[^\t-\r A-Za-z0-9]+[\r\n]*|[\t-\r ]*[\r\n]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
 )
+_SPECIAL = regex(r"<\|(?:endoftext|im_start|im_end)\|>|</?(?:think|tool_call|tool_response)>")
+_HEAD = 1 << 18  # bytes of the model that hold the merges
 
 
 class Bundled:
@@ -65,20 +64,20 @@ class Bundled:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        tokens, special, merges = _vocabulary()
-        self._special = re.compile("|".join(map(re.escape, special)))
-        self._tokens = frozenset(tokens)
+        merges = _merges()
+        # Each token of more than one letter is made by one merge.
+        self._tokens = frozenset("\n".join(merges).replace(" ", "").split("\n"))
         self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._letters = _letters()
         self._counts: dict[str, int] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
-        parts = self._special.split(text)
+        parts = _SPECIAL.split(text)
         total = len(parts) - 1
         counts = self._counts
-        split = _split_ascii.finditer if text.isascii() else _split.finditer
-        for piece, times in Tally(piece[0] for part in parts for piece in split(part)).items():
+        pieces = (_SPLIT_ASCII if text.isascii() else _SPLIT).finditer
+        for piece, times in Tally(piece[0] for part in parts for piece in pieces(part)).items():
             size = counts.get(piece)
             if size is None:
                 if len(counts) >= _CACHED_PIECES:
@@ -89,7 +88,7 @@ class Bundled:
 
     def _count_piece(self, piece: str) -> int:
         word = piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
-        if word in self._tokens:
+        if word in self._tokens or len(word) == 1:
             return 1  # no token of this vocabulary is cut when it stands alone
         size = self._merge(word[:_EXACT_BYTES])
         return size if len(word) <= _EXACT_BYTES else size * len(word) // _EXACT_BYTES
@@ -132,20 +131,23 @@ def _letters() -> dict[int, str]:
     return {byte: chr(0x100 + index) for index, byte in enumerate(others)}
 
 
-def _vocabulary() -> tuple[list[str], list[str], list[str]]:
-    """The tokens in the order of their ids, those among them that are taken out of a text first, and the merges."""
-    with open(_tokenizer(), encoding="utf-8") as file:
-        head, _, tail = file.read().partition("\n\n")
-    special, merges = head.split("\n"), tail.removesuffix("\n").split("\n")
-    letters = _letters()
-    tokens = [letters.get(byte, chr(byte)) for byte in range(256)]
-    tokens += [merge.replace(" ", "", 1) for merge in merges]
-    return tokens + special, special, merges
+def _merges() -> list[str]:
+    """The merges, right out of the model: the file is our own, so they are found by the bytes of their key."""
+    key = b"tokenizer.ggml.merges"
+    with open(_model(), "rb") as file:
+        data = file.read(_HEAD)
+    at = data.index(key) + len(key) + 8  # behind the key: the type of the value and of the elements, 4 bytes each
+    count = int.from_bytes(data[at : at + 8], "little")
+    # In front of each stand 8 bytes with its length, which is below 256: 7 of them are zeros.
+    pieces = data[at + 8 :].split(bytes(7), count)
+    texts = [piece[:-1] for piece in pieces[1:count]]  # the last byte is the length of the next one
+    texts.append(pieces[count][: pieces[count - 1][-1]])
+    return b"\n".join(texts).decode().split("\n")
 
 
-def _tokenizer() -> str:
+def _model() -> str:
     for root in (os.path.join(_PACKAGE, "_data"), os.path.dirname(_PACKAGE)):
-        path = os.path.join(root, *_TOKENIZER.split("/"))
+        path = os.path.join(root, *_MODEL.split("/"))
         if os.path.isfile(path):
             return path
-    raise InputError("a file of promptguard itself is missing", where=_TOKENIZER, hint="install promptguard again")
+    raise InputError("a file of promptguard itself is missing", where=_MODEL, hint="install promptguard again")

@@ -10,7 +10,7 @@ import itertools
 import re
 from functools import lru_cache
 
-from promptguard.core.light import Literal, lazy_pattern
+from promptguard.core.light import Literal, regex
 
 Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
 
@@ -165,11 +165,11 @@ _WHOLE: dict[str, Kind] = {
     "step": "counter",
 }
 
-_WORDS = lazy_pattern(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
-_STRING = lazy_pattern(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
-_CHAIN = lazy_pattern(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
-_CALL = lazy_pattern(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
-_DRAWS = lazy_pattern(r"\|\s{0,9}(random|shuffle)\b")
+_WORDS = regex(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_STRING = regex(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
+_CHAIN = regex(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
+_CALL = regex(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
+_DRAWS = regex(r"\|\s{0,9}(random|shuffle)\b")
 _NOT_NAMES = _set("if else elif and or not in is for true false none True False None loop defined self")
 
 

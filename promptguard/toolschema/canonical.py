@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, overload
 
-from promptguard.toolschema.errors import ToolSchemaError
-from promptguard.toolschema.order import MAX_VALUES, Canonicalizer, RefusedError, TooManyError
+import orjson
+
+from promptguard.toolschema.dialects import SCHEMA_KEYS, element_role
+from promptguard.toolschema.errors import RefusedError, ToolSchemaError, TooManyError
+from promptguard.toolschema.order import MAX_VALUES, Canonicalizer
 from promptguard.toolschema.plain import refusal
-from promptguard.toolschema.regular import regular_json
+from promptguard.toolschema.regular import regular_json, regular_schema
+from promptguard.toolschema.vocabulary import Role
 
 FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
 
 
 _TRIES = 8  # of the short cut, beyond those that it paid for
+_MAX_SIZE = 16 * MAX_VALUES  # bytes; more values than are allowed, or texts so long that time does not matter
 
 
 @overload
@@ -43,9 +50,10 @@ def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
     Raises:
         ToolSchemaError: there is no tool in it, or something in it cannot be written as JSON: NaN, infinity, a key that is no
             text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels, more than
-            1,000,000 values. Errors that the methods of objects raise are told as this one.
+            3,000,000 values. Errors that the methods of objects raise are told as this one.
     """
-    return _canonical(tools, sort_properties)[0]
+    texts = _list_texts(tools, sort_properties)
+    return _canonical(tools, sort_properties)[0] if texts is None else list(map(_value, texts))
 
 
 def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
@@ -55,14 +63,8 @@ def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
 
     Args, Raises: as ``canonical_tools``.
     """
-    if type(tools) is list and not sort_properties:
-        try:
-            return _list_json(tools)
-        except TooManyError as error:
-            raise ToolSchemaError(str(error), pointer="") from None
-        except Exception:  # what is wrong in it, the whole way says with its place in the whole list
-            return _canonical(tools, sort_properties)[1]
-    return _canonical(tools, sort_properties)[1]
+    texts = _list_texts(tools, sort_properties)
+    return _canonical(tools, sort_properties)[1] if texts is None else join(texts)
 
 
 def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:
@@ -77,26 +79,82 @@ def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:
     return f"{FORM_VERSION}-{digest[:16]}"
 
 
-def _list_json(tools: list[Any]) -> bytes:
-    """The wire form of a list of tools: each regular tool by the short cut, the others on the whole way."""
+def tool_texts(tools: Iterable[Any], *, parsed: bool = False) -> list[bytes]:
+    """The elements of a list of tools in canonical order, each as compact JSON.
+
+    Each regular tool takes the short cut, the others the whole way. ``tools`` may be an iterator that makes them one by one:
+    none is kept. They are JSON for sure if they were ``parsed`` from a text.
+
+    Raises:
+        TooManyError: there are too many values in them.
+        Exception: something in them cannot be written, or there may be too many values; the whole way says what and where.
+    """
     whole = Canonicalizer()
+    size = 0
     tries = _TRIES
     parts: list[tuple[str, bytes, bytes]] = []
     for tool in tools:
-        made = regular_json(tool) if tries and type(tool) is dict else None
+        made = regular_json(tool, parsed=parsed) if tries and type(tool) is dict else None
         if made is not None:
             tries += 1
-            parts.append(made)
         else:
             tries = max(tries - 1, 0)
-            value = whole.tools([tool])
-            parts.append((*whole.tool_key(value[0]), whole.wire(value[0])))
-    if not parts:
+            made = _irregular(whole, tool, parsed)
+        parts.append(made)
+        size += len(made[2])
+        if size > _MAX_SIZE:
+            raise RefusedError
+    parts.sort(key=itemgetter(0, 1))
+    texts = [text for _, _, text in parts]
+    # A value takes two bytes at least, itself and a comma or bracket. The lists of what is regular are members of objects.
+    left = whole.budget.left
+    if size > 2 * left and sum(text.count(b",") + 2 * text.count(b":") for text in texts) > left:
+        raise RefusedError
+    return texts
+
+
+def _irregular(whole: Canonicalizer, tool: Any, parsed: bool) -> tuple[str, bytes, bytes]:
+    """What ``regular_json`` gives, of a tool that is not regular; its schemas may be."""
+    if type(tool) is dict and element_role(tool) is Role.TOOL:
+        inner = tool["function"] if type(tool.get("function")) is dict else tool
+        found = {key: regular_schema(inner[key], parsed=parsed) for key in SCHEMA_KEYS if type(inner.get(key)) is dict}
+        short = {key: orjson.Fragment(text) for key, text in found.items() if text is not None}
+        left = whole.budget.left
+        rest: dict[str, Any] = {**inner, **{key: {} for key in short}}
+        (value,) = whole.tools([rest if inner is tool else {**tool, "function": rest}])
+        (value if inner is tool else value["function"]).update(short)  # the keys keep their places
+        with contextlib.suppress(TypeError):  # beside a number that orjson does not write as Python
+            return (*whole.tool_key(value), whole.wire(value))
+        whole.budget.left = left  # it is counted anew
+    (value,) = whole.tools([tool])
+    return (*whole.tool_key(value), whole.wire(value))
+
+
+def join(texts: list[bytes]) -> bytes:
+    """Elements as a JSON list; with a single copy of the whole."""
+    if not texts:
         return b"[]"
-    texts = [text for _, _, text in sorted(parts, key=itemgetter(0, 1))]
+    texts = texts.copy()
     texts[0] = b"[" + texts[0]
     texts[-1] += b"]"
-    return b",".join(texts)  # the only copy of the whole
+    return b",".join(texts)
+
+
+def _list_texts(tools: object, sort_properties: bool) -> list[bytes] | None:
+    """``tool_texts`` of a list; ``None`` where the whole way has to be taken."""
+    if type(tools) is not list or sort_properties:
+        return None
+    try:
+        return tool_texts(tools)
+    except TooManyError as error:
+        raise ToolSchemaError(str(error), pointer="") from None
+    except Exception:  # what is wrong, if anything, the whole way says with its place in the whole list
+        return None
+
+
+def _value(text: bytes) -> Any:
+    value = orjson.loads(text)
+    return value if orjson.dumps(value) == text else json.loads(text)  # numbers that orjson reads or writes as others
 
 
 def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:

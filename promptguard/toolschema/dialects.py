@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from promptguard.core.errors import InputError
+from promptguard.parse.strict import Number
 from promptguard.toolschema.vocabulary import SCHEMA, Role
 
 Dialect = Literal["openai-chat", "openai-responses", "anthropic", "mcp", "gemini", "function"]
@@ -52,7 +53,7 @@ def is_tool(value: Mapping[Any, Any]) -> bool:
         return True
     wrapped = [value[key] for key in _WRAPPERS if key in value]
     if wrapped:
-        return not isinstance(wrapped[0], (str, int, float, type(None)))  # a dict or a model
+        return not isinstance(wrapped[0], (str, int, float, Number, type(None)))  # a dict or a model
     return any(_is_list(value.get(key)) for key in _DECLARATIONS)
 
 
@@ -63,10 +64,13 @@ def tool_name(tool: Mapping[str, Any]) -> str | None:
         name = found.get("name") if type(found) is dict else found
         if type(name) is str:
             return name
-    declared: list[Any] = next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), [])
-    if declared and isinstance(declared[0], Mapping):
-        return tool_name(declared[0])
-    return None
+    functions = declared(tool)
+    return tool_name(functions[0]) if functions and isinstance(functions[0], Mapping) else None
+
+
+def declared(tool: Mapping[str, Any]) -> list[Any] | None:
+    """The functions that a tool of Gemini declares; ``None`` where it is not one."""
+    return next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), None)
 
 
 def detect(value: object) -> Dialect | None:
@@ -127,7 +131,7 @@ def _detect_list(elements: list[Any]) -> Dialect | None:
         if not isinstance(element, Mapping):
             return None
         dialect = _detect_tool(element)
-        if dialect is None and not _may_stand_among_tools(element):
+        if dialect is None and not may_stand_among_tools(element):
             return None
         found = found or dialect
     return found
@@ -139,9 +143,9 @@ def _detect_tool(tool: Mapping[str, Any]) -> Dialect | None:
         named = _is_name(function.get("name")) and tool.get("type", "function") == "function"
         named = named and "arguments" not in function  # else it is a call
         return "openai-chat" if named and _has_arguments(function.get("parameters", {}), empty=True) else None
-    declared = next((tool[key] for key in _DECLARATIONS if isinstance(tool.get(key), list)), None)
-    if declared is not None:
-        return "gemini" if declared and all(_is_declaration(declaration) for declaration in declared) else None
+    functions = declared(tool)
+    if functions is not None:
+        return "gemini" if functions and all(map(_is_declaration, functions)) else None
     if not _is_name(tool.get("name")):
         return None
     if _has_arguments(tool.get("input_schema")):
@@ -169,7 +173,7 @@ def _is_declaration(value: object) -> bool:
     return all(_has_arguments(schema, empty=True) for schema in schemas) and ("description" in value or bool(schemas))
 
 
-def _may_stand_among_tools(value: Mapping[str, Any]) -> bool:
+def may_stand_among_tools(value: Mapping[str, Any]) -> bool:
     """Whether an object can be an element of a list that has tools in it: a tool of the provider, or a bare JSON Schema."""
     return isinstance(value.get("type"), str) or isinstance(value.get("name"), str) or len(value) == 1 or _is_schema(value)
 

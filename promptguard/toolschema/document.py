@@ -8,16 +8,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import orjson
+import msgspec
 
 from promptguard.core.errors import InputError
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.json import index
 from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import looks_like_tools
-from promptguard.toolschema.equality import same_value
-from promptguard.toolschema.errors import BrokenPromiseError
-from promptguard.toolschema.order import Canonicalizer, RefusedError, print_number
+from promptguard.toolschema.equality import same_value, same_values
+from promptguard.toolschema.errors import BrokenPromiseError, RefusedError
+from promptguard.toolschema.order import Canonicalizer
+from promptguard.toolschema.reading import Reading, read_canonical, read_usual
 from promptguard.toolschema.references import dangling_references
 from promptguard.toolschema.unsafe import normalize_descriptions
 
@@ -59,18 +60,25 @@ class Formatted:
     normalized: tuple[Note, ...] = ()
 
 
-def holds_tools(text: str) -> bool:
+def holds_tools(text: str, reading: Reading | Literal[False] = False) -> bool:
     """Whether a JSON text holds tool schemas, by what is in it (see ``dialects.looks_like_tools``).
 
     Never fails: what is not JSON holds none. Equal keys, NaN and the like do not matter here, so that a tools file that is
     wrong is still known for a tools file.
     """
+    if reading:
+        return reading.holds_tools
     if not _TOOL_KEY.search(text):
         return False
     try:
         return looks_like_tools(json.loads(text.removeprefix("\ufeff"), parse_int=float))  # float takes any number of digits
     except (ValueError, RecursionError):
         return False
+
+
+def read(text: str) -> Reading | Literal[False]:
+    """Read a text at once for ``holds_tools`` and ``format_text``; ``False`` where each has to read it for itself."""
+    return read_usual(text.removeprefix("\ufeff")) or False
 
 
 def format_text(
@@ -81,6 +89,7 @@ def format_text(
     sort_properties: bool = False,
     unsafe_fixes: bool = False,
     max_chars: int = MAX_CHARS,
+    reading: Reading | Literal[False] | None = None,
 ) -> Formatted:
     """Bring a JSON text of tool schemas into canonical form.
 
@@ -95,6 +104,7 @@ def format_text(
         sort_properties: put ``properties`` into alphabetical order as well.
         unsafe_fixes: normalize descriptions first, see ``unsafe.normalize_descriptions``.
         max_chars: a longer text is refused.
+        reading: what ``read`` gave for the text, where that was done before.
 
     Raises:
         InputError: not strict JSON (equal keys, NaN, infinities, lone surrogates), nested too deep, too long, or no tools. Names
@@ -103,7 +113,7 @@ def format_text(
     """
     source = _source(text, path, max_chars)
     printer = _Printer(form, sort_properties, max_chars)
-    made, warnings, normalized = _format(source, Span(0, len(source.text)), printer, unsafe_fixes)
+    made, warnings, normalized = _format(source, Span(0, len(source.text)), printer, unsafe_fixes, reading)
     return Formatted(made, made != text, tuple(warnings), tuple(normalized))
 
 
@@ -125,10 +135,11 @@ def format_lines(
     warnings: list[Note] = []
     normalized: list[Note] = []
     for match in _LINE.finditer(source.text):
-        if not holds_tools(match.group()):
+        reading = read(match.group())
+        if not holds_tools(match.group(), reading):
             parts.append(match.group())
             continue
-        made, more_warnings, more_normalized = _format(source, Span(*match.span()), printer, unsafe_fixes)
+        made, more_warnings, more_normalized = _format(source, Span(*match.span()), printer, unsafe_fixes, reading)
         parts.append(made)
         warnings += more_warnings
         normalized += more_normalized
@@ -140,13 +151,16 @@ class _Printer:
     """Prints what ``parse`` has read."""
 
     def __init__(self, form: Form, sort_properties: bool, max_values: int) -> None:
-        self._sort_properties = sort_properties
+        self.sort_properties = sort_properties
+        self._form = form
         self._max_values = max_values
-        self._option = (orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE) if form == "file" else 0
 
     def text(self, value: Any) -> str:
-        ordered = Canonicalizer(sort_properties=self._sort_properties, max_values=self._max_values).tools(value)
-        return orjson.dumps(ordered, default=print_number, option=self._option).decode()
+        canonicalizer = Canonicalizer(sort_properties=self.sort_properties, max_values=self._max_values)
+        return self.laid_out(canonicalizer.wire(canonicalizer.tools(value))).decode()
+
+    def laid_out(self, wire: bytes) -> bytes:
+        return wire if self._form == "wire" else msgspec.json.format(wire, indent=2) + b"\n"
 
 
 def _source(text: str, path: str, max_chars: int) -> Source:
@@ -155,21 +169,43 @@ def _source(text: str, path: str, max_chars: int) -> Source:
     return Source(path, text.removeprefix("\ufeff"), "json")
 
 
-def _format(source: Source, span: Span, printer: _Printer, unsafe_fixes: bool) -> tuple[str, list[Note], list[Note]]:
+def _format(
+    source: Source, span: Span, printer: _Printer, unsafe_fixes: bool, reading: Reading | Literal[False] | None
+) -> tuple[str, list[Note], list[Note]]:
+    text = None
+    given_text = source.text[span.start : span.end]
+    if not (unsafe_fixes or printer.sort_properties):
+        reading = read(given_text) if reading is None else reading
+        text = _quickly(reading, given_text, source.path, printer) if reading else None
+        if reading and text is not None and not reading.may_dangle:
+            return text, [], []
     value = given = parse(source, span=span, exact_numbers=True)
     normalized: list[Note] = []
     if unsafe_fixes:
         value, changes = normalize_descriptions(given)
         normalized = _notes(source, span, [(change.pointer, f"normalized {change.what}") for change in changes])
-    try:
-        text = printer.text(value)
-    except RefusedError as error:
-        raise InputError(str(error), where=str(Place(source, span))) from None
-    if text != source.text[span.start : span.end]:
-        _check_promises(value, text, source.path, printer)
+    if text is None:
+        try:
+            text = printer.text(value)
+        except RefusedError as error:
+            raise InputError(str(error), where=str(Place(source, span))) from None
+        if text != given_text:
+            _check_promises(value, text, source.path, printer)
     found = dangling_references(value) if '"$ref"' in text else ()
     dangling = [(pointer, f"the $ref {json.dumps(to)} points nowhere") for pointer, to in found]
     return text, _notes(source, span, dangling), normalized
+
+
+def _quickly(reading: Reading, given: str, path: str, printer: _Printer) -> str | None:
+    """The canonical text of a usual text; ``None`` where that is none."""
+    data = printer.laid_out(reading.wire)
+    text = data.decode()
+    if text != given:
+        again = read_canonical(data)
+        if again is None:
+            return None
+        _promise(path, kept=same_values(reading.said, again.said), stable=again.wire == reading.wire)
+    return text
 
 
 def _check_promises(value: Any, text: str, path: str, printer: _Printer) -> None:
@@ -178,6 +214,10 @@ def _check_promises(value: Any, text: str, path: str, printer: _Printer) -> None
         kept, stable = same_value(value, again), printer.text(again) == text
     except (InputError, RefusedError) as error:
         raise BrokenPromiseError(f"the canonical form cannot be read ({error})", where=path, hint=_REPORT) from None
+    _promise(path, kept=kept, stable=stable)
+
+
+def _promise(path: str, *, kept: bool, stable: bool) -> None:
     if not kept:
         raise BrokenPromiseError("the canonical form would change a value", where=path, hint=_REPORT)
     if not stable:

@@ -17,5 +17,19 @@ class ToolSchemaError(InputError):
         self.pointer = pointer
 
 
+class RefusedError(Exception):
+    """Something that cannot be brought into canonical form; without a message where the value itself has to be looked at.
+
+    ``plain.refusal`` finds the place.
+    """
+
+
+class TooManyError(RefusedError):
+    """A value is, or unfolds into, more values than are allowed."""
+
+    def __init__(self, allowed: int) -> None:
+        super().__init__(f"unfolds into more than {allowed:,} values")
+
+
 class BrokenPromiseError(PromptguardError):
     """The canonical form does not say the same as the input, or is not stable: a bug of promptguard. Nothing is written."""

@@ -11,27 +11,20 @@ from typing import Any
 import orjson
 
 from promptguard.parse.strict import MAX_NESTING, Number
-from promptguard.toolschema.dialects import element_role, root_role, tool_name
+from promptguard.toolschema.dialects import declared, element_role, root_role, tool_name
+from promptguard.toolschema.errors import RefusedError, TooManyError
 from promptguard.toolschema.plain import plain
 from promptguard.toolschema.vocabulary import HOLDER, OTHER, SCHEMA, TOOL, Role, Vocabulary
 
-MAX_VALUES = 1_000_000
-"""Values in all. Objects may stand in each other so often that a few of them unfold into more than memory holds."""
+MAX_VALUES = 3_000_000
+"""Values in all: members of objects and elements of lists. A tool has about 70 of them, so that 40,000 tools are fine.
+
+Objects may stand in each other so often that a few of them unfold into more than memory holds.
+"""
 
 _SCALARS = frozenset({str, int, bool, type(None), Number})
 _TEXTS = frozenset({str})
 _Walk = Callable[[Any, int], Any]
-
-
-class RefusedError(Exception):
-    """Something that cannot be brought into canonical form; without a message where the value itself has to be looked at.
-
-    ``plain.refusal`` finds the place.
-    """
-
-
-class TooManyError(RefusedError):
-    """More values than are allowed."""
 
 
 class _Plan:
@@ -52,7 +45,7 @@ class _Plan:
         self.walks: dict[tuple[type, ...], list[tuple[str, _Walk]]] = {}
 
 
-class _Budget:
+class Budget:
     """How many values may still come."""
 
     __slots__ = ("left", "size")
@@ -61,9 +54,10 @@ class _Budget:
         self.size = self.left = size
 
     def take(self, count: int) -> None:
+        """Raises: TooManyError."""
         self.left -= count
         if self.left < 0:
-            raise TooManyError(f"unfolds into more than {self.size:,} values")
+            raise TooManyError(self.size)
 
 
 class _Objects:
@@ -78,7 +72,7 @@ class _Objects:
         vocabulary: Vocabulary,
         walks: dict[Role, _Walk],
         otherwise: Callable[[Any, int, _Walk], Any],
-        budget: _Budget,
+        budget: Budget,
     ) -> None:
         self._vocabulary = vocabulary
         self._roles = walks
@@ -109,7 +103,9 @@ class _Objects:
             for key, walk in walks:
                 made[key] = walk(made[key], depth)
             if self._vocabulary is SCHEMA and "required" in made:
-                order_required(made["required"], made.get("properties"))
+                names = made["required"]
+                if type(names) is list and _TEXTS.issuperset(map(type, names)):  # else it stays as it is
+                    made["required"] = in_order(names, made.get("properties"))
         return made
 
     def _find_walks(self, plan: _Plan, types: tuple[type, ...]) -> list[tuple[str, _Walk]]:
@@ -123,11 +119,14 @@ class Canonicalizer:
     Args:
         sort_properties: put ``properties`` into alphabetical order as well.
         max_values: how many values it takes in all.
+
+    Attributes:
+        budget: counts them.
     """
 
     def __init__(self, *, sort_properties: bool = False, max_values: int = MAX_VALUES) -> None:
         self._sort_properties = sort_properties
-        self._budget = _Budget(max_values)
+        self.budget = Budget(max_values)
         self._odd_float = False
         walks: dict[Role, _Walk] = {
             Role.PROPERTIES: self._properties,
@@ -137,7 +136,7 @@ class Canonicalizer:
             Role.LITERAL: self._literal,
         }
         for role, vocabulary in ((Role.SCHEMA, SCHEMA), (Role.TOOL, TOOL), (Role.HOLDER, HOLDER), (Role.OTHER, OTHER)):
-            walks[role] = _Objects(vocabulary, walks, self._list_or_scalar, self._budget).walk
+            walks[role] = _Objects(vocabulary, walks, self._list_or_scalar, self.budget).walk
         self._walks = walks
         self._schema = walks[Role.SCHEMA]
         self._other = walks[Role.OTHER]
@@ -151,11 +150,7 @@ class Canonicalizer:
         self._odd_float = False
         value = self._plain(value)
         if type(value) is list:
-            elements = [self._plain(element) for element in value]
-            for number, element in enumerate(elements, 1):
-                if type(element) is not dict:
-                    raise RefusedError(f"element {number} is not an object; give a list of tools")
-            return self._tools(elements, 1)
+            return self._in_order([self._numbered(*pair) for pair in enumerate(value, 1)])
         role = root_role(value) if type(value) is dict else None
         if role is None:
             raise RefusedError("holds no tools; give a list of tools, one tool, or a JSON Schema")
@@ -178,18 +173,26 @@ class Canonicalizer:
             raise RefusedError from None
 
     def tool_key(self, tool: dict[str, Any]) -> tuple[str, bytes]:
-        """What a tool in canonical order is sorted by."""
+        """What a tool in canonical order is sorted by: its name; its bytes too where it has none, or declares functions."""
         name = tool_name(tool)
         if name is not None:
-            return name, b""
+            return name, self.wire(tool) if declared(tool) else b""
         shown = next((tool[key] for key in ("title", "type") if type(tool.get(key)) is str), next(iter(tool), ""))
         return shown, self.wire(tool)
 
     def _tools(self, value: Any, depth: int) -> Any:
         made = self._list_or_scalar(value, depth, self._element)
-        if type(made) is list and all(type(tool) is dict for tool in made):
-            made.sort(key=self.tool_key)  # stable: tools of the same name stay as they are
-        return made
+        return self._in_order(made) if type(made) is list and all(type(tool) is dict for tool in made) else made
+
+    def _in_order(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return sorted(tools, key=self.tool_key)  # stable: tools of the same name stay as they are
+
+    def _numbered(self, number: int, value: Any) -> Any:
+        value = self._plain(value)
+        if type(value) is not dict:
+            raise RefusedError(f"element {number} is not an object; give a list of tools")
+        self.budget.take(1)
+        return self._element(value, 2)
 
     def _element(self, value: Any, depth: int) -> Any:
         if type(value) is dict:
@@ -207,7 +210,7 @@ class Canonicalizer:
             return self._list_or_scalar(value, depth, self._schema)
         if depth > MAX_NESTING:
             raise RefusedError
-        self._budget.take(len(value))
+        self.budget.take(len(value))
         depth += 1
         value = _with_text_keys(value)
         members = sorted(value.items(), key=itemgetter(0)) if in_order else value.items()
@@ -219,7 +222,7 @@ class Canonicalizer:
             return self._list_or_scalar(value, depth, self._literal)
         if depth > MAX_NESTING:
             raise RefusedError
-        self._budget.take(len(value))
+        self.budget.take(len(value))
         return {key: self._literal(item, depth + 1) for key, item in _with_text_keys(value).items()}
 
     def _list_or_scalar(self, value: Any, depth: int, walk: _Walk) -> Any:
@@ -228,7 +231,7 @@ class Canonicalizer:
         if kind is list:
             if depth > MAX_NESTING:
                 raise RefusedError
-            self._budget.take(len(value))
+            self.budget.take(len(value))
             if _SCALARS.issuperset(map(type, value)):
                 return value.copy()
             return [walk(item, depth + 1) for item in value]
@@ -242,29 +245,24 @@ class Canonicalizer:
             return value
         return walk(self._plain(value), depth)
 
-    @staticmethod
-    def _plain(value: Any) -> Any:
+    def _plain(self, value: Any) -> Any:
         if type(value) in _SCALARS:
             return value
         try:
-            return plain(value)
+            return plain(value, self.budget.left)
+        except TooManyError:
+            raise TooManyError(self.budget.size) from None
         except Exception as error:  # the methods of strangers' objects may raise anything
             raise RefusedError from error
 
 
-def order_required(names: Any, properties: Any) -> None:
-    """Put a list of required names into the order of the properties, the others behind them in alphabetical order, in place.
-
-    What is no list of texts stays as it is.
-    """
-    if type(names) is not list or len(names) < 2 or not _TEXTS.issuperset(map(type, names)):
-        return
-    wanted = set(names)
-    known = [name for name in properties if name in wanted] if type(properties) is dict else []
+def in_order(names: list[str], properties: Any) -> list[str]:
+    """Required names in the order of the properties, the others behind them in alphabetical order."""
+    known = list(filter(set(names).__contains__, properties)) if type(properties) is dict else []
     if len(known) < len(names):  # unknown names, or some that stand twice
         rank = {name: number for number, name in enumerate(known)}
         known = sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
-    names[:] = known
+    return known
 
 
 def _key(name: Any) -> str:

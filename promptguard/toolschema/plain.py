@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 from promptguard.parse.strict import MAX_NESTING
-from promptguard.toolschema.errors import ToolSchemaError
+from promptguard.toolschema.errors import ToolSchemaError, TooManyError
 
 _SHOWN = 40
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, limit: int) -> Any:
     """The JSON value that an object stands for, its members as they are; a value that is plain already comes back itself.
 
     Raises:
         TypeError: JSON has nothing for it; the message says what it is.
+        TooManyError: it gives more than ``limit`` members; those of a type of its own may have no end.
     """
     kind = type(value)
     if kind in (dict, list, str, int, float, bool, type(None)):
         return value
     if isinstance(value, Enum):
-        return plain(value.value)
+        return plain(value.value, limit)
     for base in (str, int, float):
         if isinstance(value, base):
             return base.__str__(value) if base is str else base(value)
     if isinstance(value, Mapping):
-        return dict(value)
+        return dict(_members(value.items(), limit))
     if isinstance(value, (list, tuple)):
-        return list(value)
+        return _members(value, limit)
     if isinstance(value, type):
         raise TypeError(f"the class {value.__name__} is no JSON value")
-    return _fields(value)
+    return plain(_fields(value), limit)
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _members(given: Iterable[Any], limit: int) -> list[Any]:
+    found = list(islice(given, limit + 1))
+    if len(found) > limit:
+        raise TooManyError(limit)
+    return found
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
     """What a model, a dataclass or a tool object of an SDK says of itself."""
     if hasattr(value, "model_dump"):  # pydantic 2
         found = value.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -52,7 +61,7 @@ def _fields(value: Any) -> dict[str, Any]:
         found = None
     if not isinstance(found, Mapping):
         raise TypeError(f"a value of type {type(value).__qualname__} is no JSON value")
-    return dict(found)
+    return found
 
 
 def refusal(tools: object, max_values: int) -> ToolSchemaError | None:
@@ -60,15 +69,14 @@ def refusal(tools: object, max_values: int) -> ToolSchemaError | None:
 
     It is slow and exact. The canonicalizer asks it only when it has met something that it cannot write.
     """
-    stack: list[tuple[object, str, tuple[int, ...]]] = [(tools, "", ())]
+    stack: list[tuple[object, str, tuple[object, ...]]] = [(tools, "", ())]
     seen = 0
     while stack:
         given, pointer, above = stack.pop()
-        seen += 1
-        if seen > max_values:
-            return ToolSchemaError(f"unfolds into more than {max_values:,} values", pointer="")
         try:
-            value = _with_plain_keys(plain(given))
+            value = _with_plain_keys(plain(given, max_values - seen))
+        except TooManyError:
+            return ToolSchemaError(str(TooManyError(max_values)), pointer="")
         except Exception as error:
             return ToolSchemaError(_said(error), pointer=pointer, hint="give plain dicts and lists")
         what = _scalar_refusal(value)
@@ -76,11 +84,14 @@ def refusal(tools: object, max_values: int) -> ToolSchemaError | None:
             return ToolSchemaError(what, pointer=pointer)
         if not isinstance(value, (dict, list)):
             continue
-        if id(given) in above:
+        if any(given is outer for outer in above):
             return ToolSchemaError("the value contains itself", pointer=pointer)
-        above = (*above, id(given))
+        above = (*above, given)
         if len(above) > MAX_NESTING:
             return ToolSchemaError(f"nested deeper than {MAX_NESTING} levels", pointer=pointer)
+        seen += len(value)
+        if seen > max_values:
+            return ToolSchemaError(str(TooManyError(max_values)), pointer="")
         members = list(value.items() if isinstance(value, dict) else enumerate(value))
         for key, _ in members:
             if isinstance(value, dict) and not isinstance(key, str):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
+import orjson
+
+from promptguard.toolschema.dialects import element_role
 from promptguard.toolschema.visit import visit
-from promptguard.toolschema.vocabulary import Role
+from promptguard.toolschema.vocabulary import TOOL, Role
 
 _ANCHORS = ("$anchor", "$dynamicAnchor")
+_REFERENCES = re.compile(rb'"\$ref":"#([^"]*)"')
 
 
 def dangling_references(value: Any) -> Iterator[tuple[str, str]]:
@@ -29,6 +34,28 @@ def dangling_references(value: Any) -> Iterator[tuple[str, str]]:
         known = anchors[id(root)]
         if known is not None and not _leads_somewhere(unquote(reference[1:]), root, known):
             yield f"{pointer}/$ref", reference
+
+
+def may_dangle(tool: Any) -> bool:
+    """Whether there may be a dangling reference in a tool or schema: quick, and ``False`` only where there is none."""
+    return any(_has_no_target(root) for root in _roots(tool, element_role(tool)))
+
+
+def _roots(value: Any, role: Role) -> Iterator[Any]:
+    """The outermost schemas in a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _roots(item, element_role(item) if role is Role.TOOLS and isinstance(item, dict) else role)
+    elif role is Role.SCHEMA:
+        yield value
+    elif isinstance(value, dict) and role is Role.TOOL:
+        for key, item in value.items():
+            yield from _roots(item, TOOL.role(key))
+
+
+def _has_no_target(root: Any) -> bool:
+    found = set(_REFERENCES.findall(orjson.dumps(root)))
+    return any(not _leads_somewhere(unquote(fragment.decode()), root, set()) for fragment in found)
 
 
 def _anchors(root: dict[str, Any]) -> set[str] | None:

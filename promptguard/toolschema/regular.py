@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import msgspec
 import orjson
-from msgspec import UNSET
+from msgspec import UNSET, convert
 
 from promptguard.parse.strict import MAX_NESTING
-from promptguard.toolschema.order import order_required
+from promptguard.toolschema.order import in_order
 from promptguard.toolschema.vocabulary import SCHEMA, TOOL, Role, Vocabulary
 
 # msgspec looks for a key in one field after the other, so that every further field costs time.
@@ -24,103 +24,117 @@ _SCHEMA_KEYS = """
     multipleOf items minItems maxItems uniqueItems properties additionalProperties required allOf anyOf oneOf examples
     definitions $defs
 """
-_TOOL_KEYS = (
-    "type function name title description parameters input_schema inputSchema outputSchema strict input_examples annotations "
-    "cache_control"
+_FUNCTION_KEYS = (
+    "type name title description parameters input_schema inputSchema outputSchema strict input_examples annotations cache_control"
 )
+# Keys of objects under unknown or other keys stand in alphabetical order.
+_ANNOTATIONS_KEYS = ("destructiveHint", "idempotentHint", "openWorldHint", "readOnlyHint", "title")
+_CACHE_CONTROL_KEYS = ("ttl", "type")
 
 _Float = Annotated[float, msgspec.Meta(ge=1e-4, lt=1e16)]  # in this range, msgspec writes what Python writes
 _Scalar = str | int | _Float | bool | None
-_Object = dict[str, _Scalar] | _Scalar
 _List = list[_Scalar] | _Scalar
-_Value = dict[str, _Scalar] | _List
-_Examples = list[dict[str, _Scalar] | _Scalar] | _Scalar
 _encode = msgspec.json.Encoder().encode
-_schemas = [0]  # converted for the tool at hand; a race of threads only sends a tool on the whole way, which gives the same bytes
+# The schemas that a tool may have. In each other, they are two levels each, below a list, a tool, a function, and with a list in
+# the last one: not too deep. And objects may stand in each other so often that a few unfold into more than memory holds.
+MAX_SCHEMAS = (MAX_NESTING - 4) // 2
+_ALL_LEFT = [None] * MAX_SCHEMAS
+_left: list[None] = []  # one for each schema that may still come; a race of threads only sends a tool on the whole way
+_take_one = _left.pop
 
 
-def regular_json(tool: dict[str, Any]) -> tuple[str, bytes, bytes] | None:
+def regular_json(tool: dict[str, Any], *, parsed: bool = False) -> tuple[str, bytes, bytes] | None:
     """What a tool is sorted by, as ``Canonicalizer.tool_key``, and its canonical form as compact JSON.
 
-    ``None`` where the tool is not regular, has no name, or is no JSON at all.
+    ``None`` where the tool is not regular, has no name, or is no JSON at all. One that was ``parsed`` from a text is JSON.
     """
-    _schemas[0] = 0
     try:
-        made = msgspec.convert(tool, _Tool)
-        text = orjson.dumps(tool)  # refuses the sets that msgspec takes for lists
-        if text.count(b"{") + text.count(b"[") > MAX_NESTING:  # with fewer of them, it is not nested too deep
-            return None
+        made = _read(tool, _Tool, parsed)
         name = made.name if type(made.name) is str or made.function is UNSET else made.function.name
         return (name, b"", _encode(made)) if type(name) is str else None
     except Exception:  # what the methods of strangers' objects raise is told on the whole way
         return None
 
 
-def _structure(name: str, keys: str, vocabulary: Vocabulary, types: dict[Role | str, str], order: Callable[[Any], None]) -> Any:
-    """A structure with a field for each of the keys; ``order`` puts into order what is inside the fields.
+def regular_schema(schema: dict[str, Any], *, parsed: bool = False) -> bytes | None:
+    """The canonical form of the schema of a tool or of its function, as ``regular_json``."""
+    try:
+        return _encode(_read(schema, _Schema, parsed))
+    except Exception:
+        return None
 
-    ``types`` has the type of each role, and of the keys that are exceptions.
-    """
-    chosen = keys.split()
+
+def _read(value: dict[str, Any], structure: Any, parsed: bool) -> Any:
+    _left[:] = _ALL_LEFT
+    made = convert(value, structure)
+    if not parsed:  # refuse sets, which msgspec takes for lists, and types of their own, whose methods may say something else
+        orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+    return made
+
+
+def _structure(name: str, keys: list[tuple[str, str]], order: Callable[[Any], None] | None = None, **more: Any) -> Any:
+    """A structure with a field for each key, of the type that stands beside it; ``order`` orders what is inside the fields."""
     fields = [
-        (_field(key), f"{types.get(key) or types[role]} | msgspec.UnsetType", msgspec.field(default=UNSET, name=key))
-        for key, role in vocabulary.roles.items()
-        if key in chosen
+        (key.replace("$", "dollar_"), f"{kind} | msgspec.UnsetType", msgspec.field(default=UNSET, name=key)) for key, kind in keys
     ]
-    return msgspec.defstruct(
-        name, fields, namespace={"__post_init__": order}, module=__name__, forbid_unknown_fields=True, gc=False
-    )
+    namespace = {"__post_init__": order} if order is not None else {}
+    return msgspec.defstruct(name, fields, namespace=namespace, module=__name__, forbid_unknown_fields=True, gc=False, **more)
 
 
-def _field(key: str) -> str:
-    return key.replace("$", "dollar_")
+def _typed(keys: str, vocabulary: Vocabulary, types: dict[Role | str, str]) -> list[tuple[str, str]]:
+    """The keys in canonical order, each with the type of its role, or its own where it is an exception."""
+    chosen = keys.split()
+    return [(key, types.get(key) or types[role]) for key, role in vocabulary.roles.items() if key in chosen]
 
 
 def _order_schema(schema: Any) -> None:
-    _schemas[0] += 1
-    if _schemas[0] > MAX_NESTING:  # a few objects may stand in each other so often that they unfold into more than memory holds
-        raise ValueError
-    if type(schema.required) is list and len(schema.required) > 1:
-        order_required(schema.required, schema.properties)
-    if schema.definitions is not UNSET:
-        schema.definitions = dict(sorted(schema.definitions.items()))
-    if schema.dollar_defs is not UNSET:
-        schema.dollar_defs = dict(sorted(schema.dollar_defs.items()))
+    _take_one()  # or raise
+    properties = schema.properties
+    if properties is not UNSET:
+        schema.properties = properties = _schemas(properties)
+    if schema.required is not UNSET:
+        schema.required = in_order(schema.required, properties)
+    if schema.definitions is not schema.dollar_defs:  # one of them is there
+        if schema.definitions is not UNSET:
+            schema.definitions = dict(sorted(_schemas(schema.definitions).items()))
+        if schema.dollar_defs is not UNSET:
+            schema.dollar_defs = dict(sorted(_schemas(schema.dollar_defs).items()))
 
 
-def _order_tool(tool: Any) -> None:
-    if type(tool.annotations) is dict:
-        tool.annotations = dict(sorted(tool.annotations.items()))
-    if type(tool.cache_control) is dict:
-        tool.cache_control = dict(sorted(tool.cache_control.items()))
+def _schemas(by_name: Any) -> dict[str, Any]:
+    """A dict of schemas; of a mapping of another type, msgspec would read the members even if they have no end."""
+    if type(by_name) is not dict:
+        raise TypeError
+    made: dict[str, Any] = convert((by_name,), _Schemas).schemas  # a structure, since msgspec keeps what it knows of its type
+    return made
 
 
 _Schema = _structure(
     "_Schema",
-    _SCHEMA_KEYS,
-    SCHEMA,
-    {
-        Role.SCHEMA: "_Schema | list[_Schema | _Scalar] | _Scalar",
-        Role.PROPERTIES: "dict[str, _Schema | _Scalar]",
-        Role.MAP: "dict[str, _Schema | _Scalar]",
-        Role.REQUIRED: "list[str]",
-        Role.LITERAL: "_Value",
-        "examples": "_Examples",
-        Role.OTHER: "_List",
-    },
+    _typed(
+        _SCHEMA_KEYS,
+        SCHEMA,
+        {
+            Role.SCHEMA: "_Schema | list[_Schema | _Scalar] | _Scalar",
+            Role.PROPERTIES: "Any",
+            Role.MAP: "Any",
+            Role.REQUIRED: "list[str]",
+            Role.LITERAL: "_List",
+            Role.OTHER: "_List",
+        },
+    ),
     _order_schema,
 )
-_Tool = _structure(
-    "_Tool",
-    _TOOL_KEYS,
-    TOOL,
-    {
-        Role.TOOL: "_Tool",
-        Role.SCHEMA: "_Schema | _Scalar",
-        Role.LITERAL: "_Examples",
-        Role.OTHER: "_Scalar",
-        "annotations": "_Object",
-        "cache_control": "_Object",
-    },
-    _order_tool,
-)
+_Schemas = _structure("_Schemas", [("schemas", "dict[str, _Schema | _Scalar]")], array_like=True)
+_Annotations = _structure("_Annotations", [(key, "_Scalar") for key in _ANNOTATIONS_KEYS])
+_CacheControl = _structure("_CacheControl", [(key, "_Scalar") for key in _CACHE_CONTROL_KEYS])
+_TOOL_TYPES: dict[Role | str, str] = {
+    Role.TOOL: "_Function",
+    Role.SCHEMA: "_Schema | _Scalar",
+    Role.LITERAL: "_List",
+    Role.OTHER: "_Scalar",
+    "annotations": "_Annotations | _Scalar",
+    "cache_control": "_CacheControl | _Scalar",
+}
+_Function = _structure("_Function", _typed(_FUNCTION_KEYS, TOOL, _TOOL_TYPES))
+_Tool = _structure("_Tool", _typed(f"function {_FUNCTION_KEYS}", TOOL, _TOOL_TYPES))

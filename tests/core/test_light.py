@@ -76,7 +76,7 @@ def test_copied_and_sent_between_processes() -> None:
 
 
 def test_a_lazy_pattern_is_that_of_re() -> None:
-    lazy, eager = light.lazy_pattern(r"(a)|B", re.IGNORECASE), re.compile(r"(a)|B", re.IGNORECASE)
+    lazy, eager = light.regex(r"(a)|B", re.IGNORECASE), re.compile(r"(a)|B", re.IGNORECASE)
     assert lazy.findall("xAb") == eager.findall("xAb")
     assert (lazy.pattern, lazy.flags, lazy.sub("-", "ab")) == (eager.pattern, eager.flags, "--")
     with pytest.raises(AttributeError):

@@ -74,8 +74,7 @@ def test_rebuild_is_identical(seed: str) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT, "--check"], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True
     )
-    said = [line.rpartition("/")[2] for line in done.stdout.splitlines()]
-    assert (done.returncode, said) == (0, ["promptguard-tiny.gguf: is current", "tokenizer.txt: is current"])
+    assert (done.returncode, done.stdout.partition(": ")[2]) == (0, "is current\n")
 
 
 def test_what_it_is() -> None:

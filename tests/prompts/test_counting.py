@@ -23,8 +23,8 @@ from promptguard.core.resources import resource
 from promptguard.models.default import default_model
 from promptguard.models.make import make_tiny
 from promptguard.parse.gguf import Tensor, TensorType, Value, read_header, write_gguf
+from promptguard.prompts import counting_bundled
 from promptguard.prompts.counting import counter
-from promptguard.prompts.counting_bundled import _SPLIT, _split_ascii
 
 TEXT = resource("fixtures/models/tiny/corpus.txt").read_text(encoding="utf-8")
 ODD = (
@@ -74,9 +74,13 @@ def test_no_token_of_the_bundled_vocabulary_is_cut_when_alone(oracle: Tokenizer)
     assert [word for word in words if len(oracle.model.tokenize(word)) != 1] == []
 
 
-@given(text=st.text(st.characters(max_codepoint=127), max_size=40))
-def test_ascii_is_split_as_other_texts_are(text: str) -> None:
-    assert re.findall(_split_ascii.pattern, text) == re.findall(_SPLIT, text)
+def test_the_merges_make_every_token_of_several_letters() -> None:
+    header = read_header(default_model())
+    tokens = header.strings("tokenizer.ggml.tokens")
+    merges = counting_bundled._merges()
+    assert merges == list(header.strings("tokenizer.ggml.merges"))
+    assert {merge.replace(" ", "") for merge in merges} == {token for token in tokens[:-9] if len(token) > 1}
+    assert [token for token in tokens[-9:] if not counting_bundled._SPECIAL.fullmatch(token)] == []
 
 
 def test_run_without_a_cut_is_estimated_beyond_a_kilobyte() -> None:

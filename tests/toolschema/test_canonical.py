@@ -5,13 +5,17 @@ import enum
 import json
 import tracemalloc
 from collections import OrderedDict
+from functools import partial
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from promptguard import ToolSchemaError, canonical_json, canonical_tools, tools_fingerprint
+from promptguard.toolschema import canonical
 from promptguard.toolschema.document import format_text
+from promptguard.toolschema.order import Canonicalizer
 from promptguard.toolschema.plain import refusal
 
 
@@ -78,6 +82,19 @@ def test_a_property_that_is_called_like_a_keyword_is_a_property() -> None:
 def test_tools_are_sorted_by_name_and_equal_names_stay_as_they_are() -> None:
     tools = [{"name": "b"}, {"function": {"name": "a"}}, {"name": "B", "x": 1}, {"name": "b", "x": 0}, {"name": "é"}]
     assert canonical_tools(tools) == [tools[2], tools[1], tools[0], tools[3], tools[4]]
+
+
+@pytest.mark.parametrize("key", ["functionDeclarations", "function_declarations"])
+def test_wrappers_whose_first_functions_share_a_name_have_one_order(key: str) -> None:
+    wrappers: list[dict[str, Any]] = [
+        {key: [{"name": "f", "description": text}, {"name": "g"}]} for text in ("b", "a", "b c", "ä")
+    ]
+    tools = [*wrappers, {"name": "f", "parameters": {}}]
+    expected = [tools[4], wrappers[1], wrappers[2], wrappers[0], wrappers[3]]
+    for order in permutations(tools):
+        assert canonical_tools(list(order)) == expected
+        assert canonical_tools({"tools": order}) == {"tools": expected}
+        assert json.loads(format_text(json.dumps(order), path="t").text) == expected
 
 
 def test_tools_of_the_provider_are_sorted_by_what_they_have() -> None:
@@ -232,11 +249,24 @@ def test_what_json_cannot_carry_is_refused_with_its_place(function: Any, tools: 
     assert error.value.where == f"tools#{error.value.pointer}"
 
 
-@pytest.mark.parametrize("key", ["anyOf", "default", "x-a"])
-def test_values_that_unfold_without_end_are_refused(key: str) -> None:
-    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 1,000,000 values$"):
-        canonical_json(unfolding(key))
+@pytest.mark.parametrize("key", ["anyOf", "properties", "default", "x-a"])
+def test_values_that_unfold_without_end_are_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=1000))
+    for function in (canonical_json, canonical_tools):
+        with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 1,000 values$"):
+            function(unfolding(key))
     assert str(refusal(unfolding(key), 1000)) == "tools#: unfolds into more than 1,000 values"
+
+
+@pytest.mark.parametrize("inner", ["parameters", "x-a"], ids=["regular", "irregular"])
+@pytest.mark.parametrize("function", [canonical_json, canonical_tools, partial(canonical_json, sort_properties=True)])
+def test_values_are_counted_alike_on_every_way(function: Any, inner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = [{"name": str(number), inner: {"enum": [1, 2, 3]}} for number in range(10)]  # 7 values each: itself, 2, 1 and 3
+    monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=70))
+    assert function(tools)
+    monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=69))
+    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 69 values$"):
+        function(tools)
 
 
 def test_a_text_may_hold_as_many_values_as_fit_into_it() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from promptguard import canonical_json
 from promptguard.core.errors import InputError
-from promptguard.toolschema import document
+from promptguard.toolschema import document, reading
+from promptguard.toolschema.canonical import tool_texts
 from promptguard.toolschema.document import Formatted, format_lines, format_text, holds_tools
 from promptguard.toolschema.errors import BrokenPromiseError
 from promptguard.toolschema.order import Canonicalizer
@@ -189,6 +190,29 @@ class Nonsense(Canonicalizer):
 def test_a_broken_promise_is_an_error(monkeypatch: pytest.MonkeyPatch, broken: type[Canonicalizer], what: str) -> None:
     monkeypatch.setattr(document, "Canonicalizer", broken)
     with pytest.raises(BrokenPromiseError) as error:
-        format_text(TOOLS, path="t")
+        format_text(TOOLS.replace("{", '{"x": 1e3, ', 1), path="t")
     assert error.value.what.startswith(what)
     assert error.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "what"),
+    [
+        (lambda texts: texts[:1], "the canonical form would change a value"),
+        (lambda texts: [text.replace(b'"object"', b'"Object"') for text in texts], "the canonical form would change a value"),
+        (lambda texts: [b'{"name":"c"}', *texts], "the canonical form would change a value"),
+        (lambda texts: texts[::-1], "formatting the canonical form again would change it"),
+    ],
+)
+def test_a_broken_promise_of_a_usual_text_is_one_too(monkeypatch: pytest.MonkeyPatch, broken: Any, what: str) -> None:
+    found: list[list[bytes]] = []
+
+    def texts(tools: Any, *, parsed: bool) -> list[bytes]:
+        found.append(tool_texts(tools, parsed=parsed))
+        return broken(found[-1]) if len(found) == 1 else found[-1]  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(reading, "tool_texts", texts)
+    with pytest.raises(BrokenPromiseError) as error:
+        format_text(TOOLS, path="t")
+    assert error.value.what.startswith(what)
+    assert len(found) == 2

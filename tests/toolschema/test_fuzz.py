@@ -1,10 +1,12 @@
 """Whatever comes in: a canonical form or an error with a place, in bounded time, and never another exception."""
 
+import itertools
 import json
 import random
 import re
 from collections import UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from tool_strategies import EXAMPLES, TOOLS
 
 from promptguard import ToolSchemaError, canonical_json, canonical_tools, tools_fingerprint
 from promptguard.core.errors import InputError
+from promptguard.toolschema import canonical
 from promptguard.toolschema.document import Formatted, format_lines, format_text, holds_tools
+from promptguard.toolschema.order import Canonicalizer
 
 PLACE = re.compile(r"t:\d+:\d+: .+|t: longer than 1,000 characters")
 PARTS = [
@@ -136,6 +140,115 @@ class Key(str):
         raise RuntimeError
 
     __str__ = __lt__ = __repr__  # type: ignore[assignment]
+
+
+class EndlessList(list[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.count()
+
+    def __len__(self) -> int:
+        return 1
+
+
+class EndlessTuple(tuple[Any, ...]):
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.repeat({"name": "f"})
+
+
+class EndlessDict(dict[str, Any]):
+    def __iter__(self) -> Iterator[str]:
+        return map(str, itertools.count())
+
+    keys = __iter__  # type: ignore[assignment]
+
+    def __getitem__(self, key: str) -> Any:
+        return 1
+
+    def items(self) -> Any:
+        return ((key, 1) for key in self)
+
+
+class EndlessMapping(Mapping[str, Any]):
+    """No dict: what is generic in Mapping asks it for its keys."""
+
+    __iter__ = EndlessDict.__iter__
+    __getitem__ = EndlessDict.__getitem__
+
+    def __len__(self) -> int:
+        return 0
+
+
+class SameKey(EndlessMapping):
+    def __iter__(self) -> Iterator[str]:
+        return itertools.repeat("name")
+
+
+class EndlessModel:
+    def model_dump(self, **options: Any) -> Any:
+        return EndlessMapping()
+
+
+class Nested(list[Any]):
+    """As many of themselves as one asks for, each new."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return (Nested() for _ in range(900))
+
+
+@pytest.mark.parametrize("bad", [EndlessList, EndlessTuple, EndlessDict, EndlessMapping, SameKey, EndlessModel, Nested])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda bad: bad,
+        lambda bad: [bad] * 1000,
+        lambda bad: {"tools": bad},
+        lambda bad: [{"name": "f", "parameters": bad}],
+        lambda bad: [{"name": "f", "parameters": {"properties": bad}}],
+        lambda bad: [{"name": "f", "parameters": {"items": {"$defs": bad}, "definitions": bad}}],
+        lambda bad: [{"name": "f", "parameters": {"properties": {"a": {"default": bad, "enum": bad}}}}],
+        lambda bad: [{"name": "f", "parameters": {"required": bad, "examples": [bad]}}],
+        lambda bad: [{"name": "f", "annotations": bad, "cache_control": bad, "input_examples": [bad]}],
+        lambda bad: [{"functionDeclarations": bad, "x": bad}],
+    ],
+)
+@pytest.mark.parametrize("function", [canonical_json, canonical_tools])
+def test_what_has_no_end_is_refused(function: Any, around: Any, bad: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=1000))
+    monkeypatch.setattr(canonical, "MAX_VALUES", 1000)
+    with pytest.raises(ToolSchemaError):
+        function(around(bad()))
+
+
+def test_it_is_refused_with_the_number_of_values_that_is_allowed() -> None:
+    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 3,000,000 values$"):
+        canonical_json([{"name": "f", "x": EndlessList()}])
+
+
+class Longer(list[Any]):
+    """Says that it is longer than it is, and has other elements by index."""
+
+    def __len__(self) -> int:
+        return 10**12
+
+    def __getitem__(self, index: Any) -> Any:
+        raise IndexError(index)
+
+
+class Other(list[Any]):
+    """Gives other elements than it holds."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(["a", "b"])
+
+
+def test_types_of_their_own_are_what_they_give_on_every_way() -> None:
+    for values in (Longer(["a", "b"]), Other([1])):
+        tool = {"name": "f", "parameters": {"enum": values}}
+        assert canonical_json([tool]) == b'[{"name":"f","parameters":{"enum":["a","b"]}}]'
+        assert canonical_tools([tool]) == [{"name": "f", "parameters": {"enum": ["a", "b"]}}]
+        assert canonical_json(tool) == canonical_json([tool])[1:-1]
 
 
 ANYTHING = st.recursive(

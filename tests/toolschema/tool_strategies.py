@@ -101,7 +101,6 @@ TOOLS: st.SearchStrategy[Any] = LISTS | HELD | GEMINI
 
 WORDS = st.text("abz", max_size=3)
 FLAT = WORDS | st.integers(-9, 9) | st.booleans() | st.none() | st.floats(0.001, 1000)
-FLAT_OBJECTS = st.dictionaries(WORDS, FLAT, max_size=3)
 
 
 def _regular_schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -111,9 +110,9 @@ def _regular_schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "type": WORDS | st.lists(WORDS, max_size=2),
             "title": WORDS,
             "minimum": FLAT,
-            "default": FLAT | FLAT_OBJECTS | st.lists(FLAT, max_size=2),
+            "default": FLAT | st.lists(FLAT, max_size=2),
             "enum": st.lists(FLAT, max_size=3),
-            "examples": st.lists(FLAT | FLAT_OBJECTS, max_size=2),
+            "examples": st.lists(FLAT, max_size=2),
             "properties": st.dictionaries(WORDS, inner, max_size=3),
             "required": st.lists(WORDS, max_size=3),
             "items": inner,
@@ -134,9 +133,8 @@ REGULAR_TOOLS = st.fixed_dictionaries(
         "strict": st.booleans(),
         "parameters": _REGULAR_SCHEMAS,
         "inputSchema": _REGULAR_SCHEMAS,
-        "input_examples": st.lists(FLAT_OBJECTS, max_size=2),
-        "annotations": FLAT_OBJECTS,
-        "cache_control": FLAT_OBJECTS,
+        "annotations": st.fixed_dictionaries({}, optional=dict.fromkeys(("title", "readOnlyHint", "destructiveHint"), FLAT)),
+        "cache_control": st.fixed_dictionaries({}, optional={"type": FLAT, "ttl": FLAT}),
     },
 ).flatmap(lambda tool: st.sampled_from([tool, {"function": tool, "type": "function"}]))
 """Tools for which the short cut must be taken."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from promptguard.core.light import lazy_pattern
+from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
 
 _HEAD = 8192
@@ -16,11 +16,11 @@ _OPENING = (
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
-_OPENING_TEXT = lazy_pattern(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = lazy_pattern((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("latin-1"))
+_OPENING_TEXT = regex(r"\s{0,100}" + _OPENING)
+_OPENING_BYTES = regex((r"\s{0,100}" + _OPENING).encode("latin-1"))
 
-_LEADING_TAGS = lazy_pattern(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
-_FOREIGN_START = lazy_pattern(
+_LEADING_TAGS = regex(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
+_FOREIGN_START = regex(
     r"""
       <!doctype\b | <\?(?:xml|php)\b
     | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
@@ -36,7 +36,7 @@ _FOREIGN_START = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_FOREIGN_ANYWHERE = lazy_pattern(
+_FOREIGN_ANYWHERE = regex(
     r"""
       \b(?:ansible_\w{1,60}|hostvars|cookiecutter\.\w|csrf_token|url_for\(|hidden_tag\(|pillar\[|grains\[|copier_answers)
     | \{\{-?\s{0,20}(?:config|ref|source)\(\s{0,20}(?:['"]|materialized)
@@ -46,7 +46,7 @@ _FOREIGN_ANYWHERE = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_CHAT_WORDS = lazy_pattern(
+_CHAT_WORDS = regex(
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"
     r"|(?:\brole|\[\s?['\"]role['\"]\s?\])\s{0,5}(?:==|!=)\s{0,5}['\"]"
 )
@@ -58,8 +58,10 @@ def begins_like_prompt(text: str) -> bool:
 
 
 def head_begins_like_prompt(head: bytes) -> bool:
-    """The same for the first bytes of a file."""
-    return _OPENING_BYTES.match(head) is not None
+    """The same for the first bytes of a file, which may have front matter."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
+    return _OPENING_BYTES.match(head, end + 4 if end >= 0 else 0) is not None
 
 
 def is_foreign_text(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from promptguard.checks.base import Block, Syntax
-from promptguard.core.light import Literal, NamedTuple, lazy_pattern
+from promptguard.core.light import Literal, NamedTuple, regex
 from promptguard.lint.reading.blocks import ROLES
 from promptguard.lint.reading.evidence import begins_like_prompt
 from promptguard.lint.reading.names import words
@@ -107,7 +107,7 @@ _FORMATS: dict[str, Syntax] = {
     "handlebars": "mustache",
 }
 _LONG = 80
-_PATH = lazy_pattern(r"[\w./\\:~-]*")
+_PATH = regex(r"[\w./\\:~-]*")
 
 
 ValueKind = Literal["mapping", "list", "text", "other"]
@@ -241,15 +241,17 @@ class _Finder:
     def _is_prompt(
         self, key: str, text: str, syntax: Syntax | None, about_prompts: bool, beside_messages: bool, *, at_top: bool
     ) -> bool:
+        if self._sure and (key in _CERTAIN or key in _POSSIBLE):
+            return " " in text.strip()
         template = _is_template(text, syntax)
         if not (template or _is_prose(text)):
             return False
         if key in _CERTAIN:
-            return template or self._lenient or self._sure or not beside_messages
+            return template or self._lenient or not beside_messages
         if key.endswith(("_prompt", "_prompt_template")) and key != "negative_prompt":
             return template or self._sure or _is_long(text)
         if key in _POSSIBLE:
-            return about_prompts and (template or self._sure or self._lenient)
+            return about_prompts and (template or self._lenient)
         return self._sure and at_top and key not in _NOT_PROMPTS and (template or _is_long(text))
 
     def _add_messages(self, messages: Value, pointer: str, group: str, syntax: Syntax | None) -> None:
