@@ -15,12 +15,9 @@ _OPENING = (
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
-_OPENING_TEXT = re.compile(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = re.compile((r"\s{0,100}" + _OPENING).encode("latin-1"))
-
-_LEADING_TAGS = re.compile(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
-_FOREIGN_START = re.compile(
-    r"""
+# Patterns are compiled when they are first used: most runs need few of them, and compiling all takes longer than such a run.
+_LEADING_TAGS = r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}"
+_FOREIGN_START = r"""(?x)
       <!doctype\b | <\?(?:xml|php)\b
     | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
     | <a\s{1,20}href= | \#! | \\documentclass
@@ -32,20 +29,24 @@ _FOREIGN_START = re.compile(
     | (?:package|import)\ [\w.]{1,100};?\r?\n | from\ [\w.]{1,100}\ import\  | (?:resource|variable|provider)\ "
     | (?:(?:export\ )?[A-Z][A-Z0-9_]{0,60}=[^\n]{0,500}(?:\n|\Z)\s{0,20}){2}
     | ---\r?\n(?:-\ |[\w-]{1,60}:)
-    """,
-    re.VERBOSE,
-)
-_FOREIGN_ANYWHERE = re.compile(
-    r"""
+"""
+_FOREIGN_FIRST = (
+    "<", "#!", "#include", "\\", "[", "apiVersion", "server", "upstream", "http", "events", "location", "---", "FROM ",
+    "SELECT", "INSERT", "CREATE", "ALTER", "DROP", "DELETE", "with ", "WITH ", "With ", "package ", "import ", "from ",
+    "resource ", "variable ", "provider ", "export ",
+)  # fmt: skip
+_FOREIGN_ANYWHERE = r"""(?x)
       \b(?:ansible_\w{1,60}|hostvars|cookiecutter\.\w|csrf_token|url_for\(|hidden_tag\(|pillar\[|grains\[|copier_answers)
     | \{\{-?\s{0,20}(?:config|ref|source)\(\s{0,20}(?:['"]|materialized)
     | \{%-?\s{0,20}(?:extends|include|import|from)\s{1,20}['"][^'"\n]{1,200}\.(?:html?|xml|sql|jinja\.html|html\.j2)['"]
     | \{%-?\s{0,20}(?:load|url|static)\s
     | </(?:div|td|body|html)>
-    """,
-    re.VERBOSE,
-)
-_CHAT_WORDS = re.compile(
+"""
+_FOREIGN_WORDS = (
+    "ansible_", "hostvars", "cookiecutter.", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_",
+    "config(", "ref(", "source(", ".htm", ".xml", ".sql", "% load ", "% url ", "% static ", "</div>", "</td>", "</body>", "</html>",
+)  # fmt: skip
+_CHAT_WORDS = (
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"
     r"|(?:\brole|\[\s?['\"]role['\"]\s?\])\s{0,5}(?:==|!=)\s{0,5}['\"]"
 )
@@ -53,27 +54,36 @@ _CHAT_WORDS = re.compile(
 
 def begins_like_prompt(text: str) -> bool:
     """Whether the first sentence speaks to a model: ``You are …``."""
-    return _OPENING_TEXT.match(text) is not None
+    return re.match(r"\s{0,100}" + _OPENING, text) is not None
 
 
 def head_begins_like_prompt(head: bytes) -> bool:
     """The same for the first bytes of a file, which may have front matter."""
     head = head.removeprefix(b"\xef\xbb\xbf")
     end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
-    return _OPENING_BYTES.match(head, end + 4 if end >= 0 else 0) is not None
+    begin = end + 4 if end >= 0 else 0
+    return re.match((r"\s{0,100}" + _OPENING).encode("ascii"), head[begin : begin + 1000]) is not None
 
 
 def is_foreign_text(text: str) -> bool:
     """Whether a Jinja template makes something else than a prompt: a page, a configuration, a program, a query."""
     head = text[:_HEAD]
-    leading = _LEADING_TAGS.match(head)
-    return _FOREIGN_START.match(head, leading.end() if leading else 0) is not None or _FOREIGN_ANYWHERE.search(head) is not None
+    foreign = False
+    begin = head.lstrip()
+    if begin.startswith(("{%", "{#", "<!--")):
+        leading = re.match(_LEADING_TAGS, begin)
+        begin = begin[leading.end() :] if leading else begin
+    if begin.startswith(_FOREIGN_FIRST) or (begin[:1].isupper() and "=" in begin[:80]):
+        foreign = re.match(_FOREIGN_START, begin) is not None
+    if not foreign and any(word in head for word in _FOREIGN_WORDS):
+        foreign = re.search(_FOREIGN_ANYWHERE, head) is not None
+    return foreign and not begins_like_prompt(begin)
 
 
 def is_chat_template(template: Template) -> bool:
     """Whether a template puts the messages of a whole conversation into the tokens of a model."""
     text = template.text
-    if "messages" not in text or "role" not in text or not _CHAT_WORDS.search(text):
+    if "messages" not in text or "role" not in text or not re.search(_CHAT_WORDS, text):
         return False
     stack = list(template.body)
     while stack:
