@@ -95,6 +95,8 @@ def _marks(source: Source, pattern: str, start: int, end: int, embedding: Embedd
 
 def template_blocks(template: Template, base: Block) -> list[Switch]:
     """What ``{% block user %}`` and the like say."""
+    if "block" not in template.text:
+        return []
     switches: list[Switch] = []
     stack: list[tuple[Node | None, Block]] = [(node, base) for node in reversed(template.body)]
     while stack:

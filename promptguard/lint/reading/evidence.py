@@ -44,7 +44,8 @@ _FOREIGN_ANYWHERE = r"""(?x)
 """
 _FOREIGN_WORDS = (
     "ansible_", "hostvars", "cookiecutter.", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_",
-    "config(", "ref(", "source(", ".htm", ".xml", ".sql", "% load ", "% url ", "% static ", "</div>", "</td>", "</body>", "</html>",
+    "config(", "ref(", "source(", ".htm", ".xml", ".sql", "% load ", "% url ", "% static ",
+    "</div>", "</td>", "</body>", "</html>",
 )  # fmt: skip
 _CHAT_WORDS = (
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"

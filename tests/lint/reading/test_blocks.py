@@ -88,7 +88,7 @@ def test_the_name_says_the_block(path: str, block: str):
         (
             "prompts/a.yaml",
             "examples: [{input: Who are you?, output: A clerk.}]\nchat: [{role: ai, content: Hello.}, {role: user, content: Q}]",
-            [("history", "Who are you?"), ("history", "A clerk."), ("history", "Hello."), ("user", "Hi.")],
+            [("history", "Who are you?"), ("history", "A clerk."), ("history", "Hello."), ("user", "Q")],
         ),
     ],
 )  # fmt: skip
