@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 40
+ROUNDS = 100
 LIMIT = 2.0
 TEMPLATE = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nToday: {{ now() }}.\nUse the tools.\n"
 

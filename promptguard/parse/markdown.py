@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from promptguard.core.light import regex
-
-_FENCE = regex(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
-_OPENING = regex(r"---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING = regex(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
-_INLINE = regex(r"(?<!`)(`{1,3})(?!`)[^\r\n]{1,500}?(?<!`)\1(?!`)")
+_FENCE = r"(?m)^[ \t>]*(`{3,}|~{3,})([^\r\n]*)"
+_OPENING = r"---[ \t]*(?:\r\n|\r|\n)"
+_CLOSING = r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)"
+_INLINE = r"(?<!`)(`{1,3})(?!`)[^\r\n]{1,500}?(?<!`)\1(?!`)"
 
 
 def code_ranges(text: str) -> list[tuple[int, int]]:
@@ -18,7 +16,7 @@ def code_ranges(text: str) -> list[tuple[int, int]]:
         return []
     fences: list[tuple[int, int]] = []
     opened: tuple[str, int] | None = None
-    for match in _FENCE.finditer(text):
+    for match in re.finditer(_FENCE, text):
         marks, rest = match.group(1), match.group(2)
         if opened is None:
             if marks[0] == "~" or "`" not in rest:  # else it is inline code
@@ -29,9 +27,10 @@ def code_ranges(text: str) -> list[tuple[int, int]]:
     if opened is not None:
         fences.append((opened[1], len(text)))
     ranges: list[tuple[int, int]] = []
+    inline = re.compile(_INLINE)
     at = 0
     for start, end in [*fences, (len(text), len(text))]:
-        ranges.extend(match.span() for match in _INLINE.finditer(text, at, start))
+        ranges.extend(match.span() for match in inline.finditer(text, at, start))
         if start < end:
             ranges.append((start, end))
         at = end
@@ -44,8 +43,8 @@ def front_matter(text: str) -> tuple[int, int, int] | None:
     Returns:
         Where its content begins and ends, and where the text behind it begins; ``None`` where there is none.
     """
-    opening = _OPENING.match(text)
-    closing = _CLOSING.search(text, opening.end() - 1) if opening else None
+    opening = re.match(_OPENING, text) if text.startswith("---") else None
+    closing = re.compile(_CLOSING).search(text, opening.end() - 1) if opening else None
     if opening is None or closing is None:
         return None
     return opening.end(), max(opening.end(), closing.start() + len(closing.group(1))), closing.end()

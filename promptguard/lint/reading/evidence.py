@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
 
 _HEAD = 8192
@@ -16,12 +15,9 @@ _OPENING = (
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
-_OPENING_TEXT = regex(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = regex((r"\s{0,100}" + _OPENING).encode("latin-1"))
-
-_LEADING_TAGS = regex(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
-_FOREIGN_START = regex(
-    r"""
+# Patterns are compiled when they are first used: most runs need few of them, and compiling all takes longer than such a run.
+_LEADING_TAGS = r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}"
+_FOREIGN_START = r"""(?x)
       <!doctype\b | <\?(?:xml|php)\b
     | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
     | <a\s{1,20}href= | \#! | \\documentclass
@@ -33,26 +29,25 @@ _FOREIGN_START = regex(
     | (?:package|import)\ [\w.]{1,100};?\r?\n | from\ [\w.]{1,100}\ import\  | (?:resource|variable|provider)\ "
     | (?:(?:export\ )?[A-Z][A-Z0-9_]{0,60}=[^\n]{0,500}(?:\n|\Z)\s{0,20}){2}
     | ---\r?\n(?:-\ |[\w-]{1,60}:)
-    """,
-    re.VERBOSE,
-)
-_FOREIGN_ANYWHERE = regex(
-    r"""
+"""
+_FOREIGN_FIRST = (
+    "<", "#!", "#include", "\\", "[", "apiVersion", "server", "upstream", "http", "events", "location", "---", "FROM ",
+    "SELECT", "INSERT", "CREATE", "ALTER", "DROP", "DELETE", "with ", "WITH ", "With ", "package ", "import ", "from ",
+    "resource ", "variable ", "provider ", "export ",
+)  # fmt: skip
+_FOREIGN_ANYWHERE = r"""(?x)
       \b(?:ansible_\w{1,60}|hostvars|cookiecutter\.\w|csrf_token|url_for\(|hidden_tag\(|pillar\[|grains\[|copier_answers)
     | \{\{-?\s{0,20}(?:config|ref|source)\(\s{0,20}(?:['"]|materialized)
     | \{%-?\s{0,20}(?:extends|include|import|from)\s{1,20}['"][^'"\n]{1,200}\.(?:html?|xml|sql|jinja\.html|html\.j2)['"]
     | \{%-?\s{0,20}(?:load|url|static)\s
     | </(?:div|td|body|html)>
-    """,
-    re.VERBOSE,
-)
-# Without one of these no match is to be looked for.
+"""
 _FOREIGN_WORDS = (
-    *("ansible_", "hostvars", "cookiecutter", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_answers"),
-    *("config(", "ref(", "source(", "extends", "include", "import", "from", "load", "url", "static"),
-    *("</div>", "</td>", "</body>", "</html>"),
-)
-_CHAT_WORDS = regex(
+    "ansible_", "hostvars", "cookiecutter.", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_",
+    "config(", "ref(", "source(", ".htm", ".xml", ".sql", "% load ", "% url ", "% static ",
+    "</div>", "</td>", "</body>", "</html>",
+)  # fmt: skip
+_CHAT_WORDS = (
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"
     r"|(?:\brole|\[\s?['\"]role['\"]\s?\])\s{0,5}(?:==|!=)\s{0,5}['\"]"
 )
@@ -60,35 +55,36 @@ _CHAT_WORDS = regex(
 
 def begins_like_prompt(text: str) -> bool:
     """Whether the first sentence speaks to a model: ``You are …``."""
-    return _OPENING_TEXT.match(text) is not None
+    return re.match(r"\s{0,100}" + _OPENING, text) is not None
 
 
 def head_begins_like_prompt(head: bytes) -> bool:
     """The same for the first bytes of a file, which may have front matter."""
     head = head.removeprefix(b"\xef\xbb\xbf")
     end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
-    return _OPENING_BYTES.match(head, end + 4 if end >= 0 else 0) is not None
+    begin = end + 4 if end >= 0 else 0
+    return re.match((r"\s{0,100}" + _OPENING).encode("ascii"), head[begin : begin + 1000]) is not None
 
 
 def is_foreign_text(text: str) -> bool:
     """Whether a Jinja template makes something else than a prompt: a page, a configuration, a program, a query."""
     head = text[:_HEAD]
-    leading = _LEADING_TAGS.match(head)
-    start = leading.end() if leading else 0
-    if not _is_sentence(head, start) and _FOREIGN_START.match(head, start):
-        return True
-    return any(word in head for word in _FOREIGN_WORDS) and _FOREIGN_ANYWHERE.search(head) is not None
-
-
-def _is_sentence(text: str, start: int) -> bool:
-    """Whether a capital and a small letter stand there, which begin nothing foreign but ``With``."""
-    return text[start : start + 1].isupper() and text[start] != "W" and text[start + 1 : start + 2].islower()
+    foreign = False
+    begin = head.lstrip()
+    if begin.startswith(("{%", "{#", "<!--")):
+        leading = re.match(_LEADING_TAGS, begin)
+        begin = begin[leading.end() :] if leading else begin
+    if begin.startswith(_FOREIGN_FIRST) or (begin[:1].isupper() and "=" in begin[:80]):
+        foreign = re.match(_FOREIGN_START, begin) is not None
+    if not foreign and any(word in head for word in _FOREIGN_WORDS):
+        foreign = re.search(_FOREIGN_ANYWHERE, head) is not None
+    return foreign and not begins_like_prompt(begin)
 
 
 def is_chat_template(template: Template) -> bool:
     """Whether a template puts the messages of a whole conversation into the tokens of a model."""
     text = template.text
-    if "messages" not in text or "role" not in text or not _CHAT_WORDS.search(text):
+    if "messages" not in text or "role" not in text or not re.search(_CHAT_WORDS, text):
         return False
     stack = list(template.body)
     while stack:

@@ -98,7 +98,7 @@ def make_document(
 
 def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool, verbatim: bool, start: int) -> Document:
     """The document of a Markdown or text file; ``verbatim``: nothing in it is a placeholder."""
-    from promptguard.lint.reading.syntax import guess_syntax  # a Jinja template needs neither
+    from promptguard.lint.reading.syntax import guess_syntax  # a Jinja template does without
     from promptguard.parse.markdown import code_ranges
 
     syntax = origin.syntax or (None if verbatim else guess_syntax(source.text[start:], markdown=markdown))
