@@ -164,6 +164,7 @@ _INVISIBLE = regex(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u061c\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     r"\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
+_LAYOUT = dict.fromkeys(map(ord, "\t\n\r"))
 _ODD_SPACE = regex(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _LINE_SEPARATOR = regex(r"[\x85\u2028\u2029]")
 # Where such a character is meant, by what stands around it. Each pattern is run on a few code points.
@@ -207,6 +208,8 @@ def _invisible_characters(document: Document, literal: _Literal) -> Iterator[Hit
 
 
 def _invisible(text: str, literal: _Literal) -> Iterator[_Range]:
+    if text.isascii() and text.translate(_LAYOUT).isprintable():
+        return
     for match in _INVISIBLE.finditer(text):
         around = literal.range_at(match.start())
         if around is None:

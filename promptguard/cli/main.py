@@ -16,12 +16,16 @@ EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
+    own_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     quick = _quick_answer(arguments)
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
-    sys.exit(_run(arguments))
+    code = _run(arguments)
+    if own_process and arguments[0] == "lint" and "click" not in sys.modules and "multiprocessing" not in sys.modules:
+        _leave(code)
+    sys.exit(code)
 
 
 def _quick_answer(arguments: Sequence[str]) -> str | None:
@@ -62,15 +66,7 @@ def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
     from promptguard.cli import lint
 
     flags = lint.read_arguments(arguments[1:])
-    if flags is None:
-        return None
-
-    def run() -> int:
-        code = lint.run(flags)
-        gc.freeze()  # else the interpreter looks through everything once more when it exits
-        return code
-
-    return run
+    return (lambda: lint.run(flags)) if flags is not None else None
 
 
 def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
@@ -98,6 +94,19 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
         return code if isinstance(code, int) else 0
 
     return run
+
+
+def _leave(code: int) -> None:
+    """Exit without taking the interpreter apart, which takes as long as to check a small file; nothing is left to be done."""
+    import os
+
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                return  # the interpreter says it
+    os._exit(code)
 
 
 def _crashed(error: Exception) -> int:

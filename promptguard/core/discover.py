@@ -80,9 +80,8 @@ def _named(path: str) -> Target:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         error = InputError("there is no such file or folder", where=path, hint="check the path")
-    except (OSError, ValueError) as reason:
-        what = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
-        error = InputError(f"the file cannot be read ({what})", where=path)
+    except OSError as reason:
+        error = InputError(f"the file cannot be read ({reason.strerror or reason})", where=path)
     return Target(path, named=True, error=error)
 
 

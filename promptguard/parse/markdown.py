@@ -18,7 +18,7 @@ def code_ranges(text: str) -> list[tuple[int, int]]:
         return []
     fences: list[tuple[int, int]] = []
     opened: tuple[str, int] | None = None
-    for match in _FENCE.finditer(text):
+    for match in re.finditer(_FENCE, text):
         marks, rest = match.group(1), match.group(2)
         if opened is None:
             if marks[0] == "~" or "`" not in rest:  # else it is inline code
@@ -29,9 +29,10 @@ def code_ranges(text: str) -> list[tuple[int, int]]:
     if opened is not None:
         fences.append((opened[1], len(text)))
     ranges: list[tuple[int, int]] = []
+    inline = re.compile(_INLINE)
     at = 0
     for start, end in [*fences, (len(text), len(text))]:
-        ranges.extend(match.span() for match in _INLINE.finditer(text, at, start))
+        ranges.extend(match.span() for match in inline.finditer(text, at, start))
         if start < end:
             ranges.append((start, end))
         at = end
@@ -44,8 +45,8 @@ def front_matter(text: str) -> tuple[int, int, int] | None:
     Returns:
         Where its content begins and ends, and where the text behind it begins; ``None`` where there is none.
     """
-    opening = _OPENING.match(text)
-    closing = _CLOSING.search(text, opening.end() - 1) if opening else None
+    opening = re.match(_OPENING, text) if text.startswith("---") else None
+    closing = re.compile(_CLOSING).search(text, opening.end() - 1) if opening else None
     if opening is None or closing is None:
         return None
     return opening.end(), max(opening.end(), closing.start() + len(closing.group(1))), closing.end()

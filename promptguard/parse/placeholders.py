@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Expr, Output, Template
 
 Found = tuple[int, int, Expr | None]
 """Start and end with the braces, and what is printed; ``None`` where that cannot be said as an expression."""
 
-# Every quantifier is bounded: a line may have millions of characters.
-_FORMAT = regex(
+# Every quantifier is bounded: a line may have millions of characters. Compiled when they are used: most prompts are Jinja.
+_FORMAT = (
     r"\{\{|\}\}"
     r"|\{(?P<name>[A-Za-z_]\w{0,99}(?:\.\w{1,100}|\[[^\[\]{}\n]{0,100}\])*|\d{0,9})"
     r"(?:![rsa])?(?::(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,100})?\}"
@@ -55,26 +55,26 @@ def find_placeholders(text: str, syntax: str, *, skip: Sequence[tuple[int, int]]
 
 
 def _format(text: str, start: int) -> Iterator[Found]:
-    for match in _FORMAT.finditer(text, start):
+    for match in re.compile(_FORMAT).finditer(text, start):
         if match.group("name") is not None:
             yield match.start(), match.end(), _dotted(text, *match.span("name"))
 
 
 def _mustache(text: str, start: int) -> Iterator[Found]:
-    for match in _MUSTACHE.finditer(text, start):
+    for match in re.compile(_MUSTACHE).finditer(text, start):
         group = "raw" if match.group("raw") is not None else "name"
         if match.group("mark") in (None, "", "&") and match.group(group).strip() not in ("", "else"):
             yield match.start(), match.end(), _dotted(text, *_stripped(text, *match.span(group)))
 
 
 def _dollar(text: str, start: int) -> Iterator[Found]:
-    for match in _DOLLAR.finditer(text, start):
+    for match in re.compile(_DOLLAR).finditer(text, start):
         if match.group("name"):
             yield match.start(), match.end(), _expression(text, *match.span("name"))
 
 
 def _erb(text: str, start: int) -> Iterator[Found]:
-    for match in _ERB.finditer(text, start):
+    for match in re.compile(_ERB).finditer(text, start):
         if match.group("mark") == "=":
             begin, end = match.span("name")
             yield match.start(), match.end(), _expression(text, begin, end - text.endswith("-", begin, end))
@@ -90,7 +90,7 @@ _NOTATIONS: dict[str, Callable[[str, int], Iterator[Found]]] = {
 
 def _dotted(text: str, start: int, end: int) -> Expr | None:
     """A name with what it has below it, as ``user.name`` or ``items[0]``; nothing else is tried."""
-    if text[start:end] in _WORDS or not _NAME.fullmatch(text, start, end):
+    if text[start:end] in _WORDS or not re.compile(_NAME).fullmatch(text, start, end):
         return None
     return _expression(text, start, end)
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from promptguard.checks.base import BLOCKS, Block, Embedding, Region
 from promptguard.core.errors import InputError
-from promptguard.core.light import regex
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Block as Statement
 from promptguard.parse.template_nodes import Node, Template
@@ -17,8 +16,9 @@ Switch = tuple[int, Block]
 
 _MARK_WORD = "promptguard:"
 _VALUE = r"[ \t]*promptguard:[ \t]*block[ \t]*=[ \t]*(?P<block{0}>[\w-]{{1,40}})[ \t]*"
-_COMMENT_MARK = regex(rf"\{{#-?{_VALUE.format(1)}-?#\}}|<!--{_VALUE.format(2)}-->")
-_LINE_MARK = regex(rf"^[ \t]*#{_VALUE.format(1)}\r?$", re.MULTILINE)
+# Patterns are compiled when they are first used: most prompts need none of them.
+_COMMENT_MARK = rf"\{{#-?{_VALUE.format(1)}-?#\}}|<!--{_VALUE.format(2)}-->"
+_LINE_MARK = rf"(?m)^[ \t]*#{_VALUE.format(1)}\r?$"
 
 ROLES: dict[str, Block] = {
     "system": "system",
@@ -54,9 +54,7 @@ _CHAT_MARK = regex(
     r"|<start_of_turn>(?P<d>user|model)\b"
     r"|\{\{[ ]?role[ ]{1,9}[\"'](?P<e>system|user|model|tool)[\"'][ ]?\}\}"
 )
-_HEADING = regex(
-    r"^#{1,6}[ ]?(system|user|human|instruction|input|assistant|response)[ ]?:?[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
-)
+_HEADING = r"(?mi)^#{1,6}[ ]?(system|user|human|instruction|input|assistant|response)[ ]?:?[ \t]*\r?$"
 _HEADINGS: dict[str, Block] = {**ROLES, "instruction": "user", "input": "user", "response": "history"}
 
 
@@ -78,11 +76,11 @@ def line_marks(source: Source, start: int = 0, end: int | None = None) -> list[S
     return _marks(source, _LINE_MARK, start, len(source.text) if end is None else end)
 
 
-def _marks(source: Source, pattern: re.Pattern[str], start: int, end: int, embedding: Embedding | None = None) -> list[Switch]:
+def _marks(source: Source, pattern: str, start: int, end: int, embedding: Embedding | None = None) -> list[Switch]:
     if _MARK_WORD not in source.text:
         return []
     found: list[Switch] = []
-    for match in pattern.finditer(source.text, start, end):
+    for match in re.compile(pattern).finditer(source.text, start, end):
         group = match.lastgroup
         assert group is not None
         word = match.group(group)
@@ -97,6 +95,8 @@ def _marks(source: Source, pattern: re.Pattern[str], start: int, end: int, embed
 
 def template_blocks(template: Template, base: Block) -> list[Switch]:
     """What ``{% block user %}`` and the like say."""
+    if "block" not in template.text:
+        return []
     switches: list[Switch] = []
     stack: list[tuple[Node | None, Block]] = [(node, base) for node in reversed(template.body)]
     while stack:
@@ -124,19 +124,23 @@ def role_lines(text: str, start: int = 0, *, certain: bool = False) -> list[Swit
         start: where the prompt begins.
         certain: the kind of file has such lines; otherwise one of them has to stand first.
     """
-    found = [(match.start(), ROLES[match.group(1).lower()]) for match in _ROLE_LINE.finditer(text, start)]
+    if not certain and not text[start : start + 1000].lstrip(" \t\r\n#").lower().startswith(_ROLE):
+        return []
+    found = [(match.start(), ROLES[match.group(1).lower()]) for match in re.compile(_ROLE_LINE).finditer(text, start)]
     return found if certain or (len(found) > 1 and not text[start : found[0][0]].strip()) else []
 
 
 def chat_marks(text: str, start: int = 0) -> list[Switch]:
     """The marks that chat models know between messages (``<|im_start|>user``), or headings that do the same."""
     if "<|" in text or "<start_of_turn>" in text or "{{role" in text or "{{ role" in text:
-        found = [(match.start(), ROLES[match.group(match.lastgroup or 0)]) for match in _CHAT_MARK.finditer(text, start)]
+        found = [
+            (match.start(), ROLES[match.group(match.lastgroup or 0)]) for match in re.compile(_CHAT_MARK).finditer(text, start)
+        ]
         if found:
             return found
     if "#" not in text:
         return []
-    headings = list(_HEADING.finditer(text, start))
+    headings = list(re.compile(_HEADING).finditer(text, start))
     roles = [match.group(1).lower() for match in headings]
     # A heading "User" may stand above what a system prompt says about users. It begins a message where the text ends with the
     # heading of the answer that is to come.

@@ -35,7 +35,7 @@ _JSON_WORDS = regex(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"),
 _YAML_WORDS = regex(_WORDS, re.IGNORECASE)
 _MARK = b"promptguard: block"
 # The first key of a file that is nothing of ours, at the margin.
-_ORDINARY_YAML = regex(
+_ORDINARY_YAML = re.compile(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
 )
 _ORDINARY_JSON = regex(rb'\A\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
@@ -49,10 +49,14 @@ def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
         return may_hold_tools(head)
     if says_prompt(path):
         return True
-    if (_ORDINARY_YAML if kind == "yaml" else _ORDINARY_JSON).search(head):
+    if not (may_hold_tools(head) or _has_prompt_key(kind, head) or _MARK in head or (b"role" in head and b"{{" in head)):
         return False
-    words = _YAML_WORDS if kind == "yaml" else _JSON_WORDS
-    return may_hold_tools(head) or words.search(head) is not None or _MARK in head or (b"role" in head and b"{{" in head)
+    return not (_ORDINARY_YAML if kind == "yaml" else _ORDINARY_JSON).search(head)
+
+
+def _has_prompt_key(kind: FileKind, head: bytes) -> bool:
+    lower = head.lower()
+    return any(word in lower for word in _HINTS) and (_YAML_KEY if kind == "yaml" else _JSON_KEY).search(lower) is not None
 
 
 def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, declared: bool, named: bool) -> list[Document]:

@@ -23,10 +23,10 @@ def find_declaration(path: str, settings: Settings) -> PromptDeclaration | None:
     """
     if not settings.prompts:
         return None
-    # A path in angle brackets is that of a text in no file: it lies where the configuration does.
-    place = os.path.relpath(os.path.abspath(path), settings.root).replace(os.sep, "/")  # noqa: PTH100 (pathlib is slow to import)
-    parts = place.split("/")
-    if parts[0] == "..":
+    from promptguard.lint.select import parts_below
+
+    parts = parts_below(path, settings.root)
+    if not parts:
         return None
     return next((entry for entry in reversed(settings.prompts) if _pattern(entry.path).covers(parts)), None)
 

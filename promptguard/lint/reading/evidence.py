@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
 
 _HEAD = 8192
@@ -33,11 +32,13 @@ _FOREIGN_START = regex(
     | (?:package|import)\ [\w.]{1,100};?\r?\n | from\ [\w.]{1,100}\ import\  | (?:resource|variable|provider)\ "
     | (?:(?:export\ )?[A-Z][A-Z0-9_]{0,60}=[^\n]{0,500}(?:\n|\Z)\s{0,20}){2}
     | ---\r?\n(?:-\ |[\w-]{1,60}:)
-    """,
-    re.VERBOSE,
-)
-_FOREIGN_ANYWHERE = regex(
-    r"""
+"""
+_FOREIGN_FIRST = (
+    "<", "#!", "#include", "\\", "[", "apiVersion", "server", "upstream", "http", "events", "location", "---", "FROM ",
+    "SELECT", "INSERT", "CREATE", "ALTER", "DROP", "DELETE", "with ", "WITH ", "With ", "package ", "import ", "from ",
+    "resource ", "variable ", "provider ", "export ",
+)  # fmt: skip
+_FOREIGN_ANYWHERE = r"""(?x)
       \b(?:ansible_\w{1,60}|hostvars|cookiecutter\.\w|csrf_token|url_for\(|hidden_tag\(|pillar\[|grains\[|copier_answers)
     | \{\{-?\s{0,20}(?:config|ref|source)\(\s{0,20}(?:['"]|materialized)
     | \{%-?\s{0,20}(?:extends|include|import|from)\s{1,20}['"][^'"\n]{1,200}\.(?:html?|xml|sql|jinja\.html|html\.j2)['"]
@@ -54,14 +55,15 @@ _CHAT_WORDS = regex(
 
 def begins_like_prompt(text: str) -> bool:
     """Whether the first sentence speaks to a model: ``You are …``."""
-    return _OPENING_TEXT.match(text) is not None
+    return re.match(r"\s{0,100}" + _OPENING, text) is not None
 
 
 def head_begins_like_prompt(head: bytes) -> bool:
     """The same for the first bytes of a file, which may have front matter."""
     head = head.removeprefix(b"\xef\xbb\xbf")
     end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
-    return _OPENING_BYTES.match(head, end + 4 if end >= 0 else 0) is not None
+    begin = end + 4 if end >= 0 else 0
+    return re.match((r"\s{0,100}" + _OPENING).encode("ascii"), head[begin : begin + 1000]) is not None
 
 
 def is_foreign_text(text: str) -> bool:
@@ -74,7 +76,7 @@ def is_foreign_text(text: str) -> bool:
 def is_chat_template(template: Template) -> bool:
     """Whether a template puts the messages of a whole conversation into the tokens of a model."""
     text = template.text
-    if "messages" not in text or "role" not in text or not _CHAT_WORDS.search(text):
+    if "messages" not in text or "role" not in text or not re.search(_CHAT_WORDS, text):
         return False
     stack = list(template.body)
     while stack:

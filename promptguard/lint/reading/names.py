@@ -69,12 +69,13 @@ _BEHIND_PROMPT = _set(
 )
 _BEFORE_PROMPT = _set("bash shell zsh fish terminal git how why about writing")
 # A whole name of such words, with at least one of the second row.
-_FILLING = _set(
-    "base default main my the agent assistant bot chat llm model ai gpt role core custom v version text tmpl template"
-)
-_WHOLE = frozenset({"system", "persona", "personas", "instruction", "instructions", "developer", "sys"})
+_FILLING = _set("base default my the agent assistant bot chat llm ai gpt role custom developer v version text tmpl template")
+_WHOLE = frozenset({"system", "persona", "personas", "instruction", "instructions", "sys"})
 _WITH_WHOLE = frozenset({"message", "messages", "msg", "context", "role"})
-_PROMPT_FOLDERS = frozenset({"system", "personas", "persona", "instructions"})
+_PROMPT_FOLDERS = frozenset({"personas", "persona"})
+
+# One of these is in every path that says so.
+_HINTS = ("prompt", "sys", "instruction", "persona", *VERBATIM)
 
 _WORD = regex(r"[^\W\d_]+|\d+")
 _CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
@@ -154,6 +155,9 @@ def is_verbatim(path: str) -> bool:
 
 def says_prompt(path: str) -> bool:
     """Whether the name of a file or of one of its folders says that it is a prompt."""
+    lower = path.lower()
+    if not any(hint in lower for hint in _HINTS):
+        return False
     if is_verbatim(path):
         return True
     name = stem(path)

@@ -9,8 +9,6 @@ from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
 from promptguard.lint.reading.blocks import Switch, chat_marks, comment_marks, regions, role_lines, template_blocks
 from promptguard.lint.reading.evidence import is_chat_template
-from promptguard.lint.reading.syntax import guess_syntax
-from promptguard.parse.markdown import code_ranges
 from promptguard.parse.placeholders import find_placeholders, outputs
 from promptguard.parse.template import parse_template
 from promptguard.parse.template_nodes import Comment, Template, Text
@@ -100,6 +98,9 @@ def make_document(
 
 def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool, verbatim: bool, start: int) -> Document:
     """The document of a Markdown or text file; ``verbatim``: nothing in it is a placeholder."""
+    from promptguard.lint.reading.syntax import guess_syntax  # a Jinja template does without
+    from promptguard.parse.markdown import code_ranges
+
     syntax = origin.syntax or (None if verbatim else guess_syntax(source.text[start:], markdown=markdown))
     skip = code_ranges(source.text) if markdown and origin.syntax is None and syntax not in (None, "jinja") else ()
     return make_document(source, origin, base, syntax, start=start, skip=skip)

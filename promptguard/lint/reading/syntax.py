@@ -6,18 +6,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from promptguard.checks.base import Syntax
-from promptguard.core.light import regex
 from promptguard.parse.markdown import code_ranges
 
-_ERB = regex(r"<%=")
-_STATEMENT = regex(
+_ERB = r"<%="
+_STATEMENT = (
     r"\{%[-+]?[ \t]*(?:if|for|set|block|include|macro|raw|extends|import|from|call|filter|with|endif|endfor)\b[^%]{0,500}%\}"
 )
-_DOUBLE = regex(r"(?<![$\\{])\{\{(?P<mark>[#^/>!&{]?)(?P<inside>[^{}]{1,300})\}\}")
-_PRINTED = regex(r"[-+]?\s*[A-Za-z_][\w.]*\s*(?:[(|\[~+*]|(?:if|or|and|in|is|not)\b|-?\Z)")
-_PAIRED = regex(r"\$\{([^{}\n]{0,100})\}")
-_NAME = regex(r"[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,5}")
-_FIELD = regex(r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]")
+_DOUBLE = r"(?<![$\\{])\{\{(?P<mark>[#^/>!&{]?)(?P<inside>[^{}]{1,300})\}\}"
+_PRINTED = r"[-+]?\s*[A-Za-z_][\w.]*\s*(?:[(|\[~+*]|(?:if|or|and|in|is|not)\b|-?\Z)"
+_PAIRED = r"\$\{([^{}\n]{0,100})\}"
+_NAME = r"[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,5}"
+_FIELD = r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]"
 
 
 def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:
@@ -43,7 +42,7 @@ def _double(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
         if match.group("mark"):
             return "mustache"
         inside = match.group("inside")
-        if _PRINTED.match(inside.strip()):
+        if re.match(_PRINTED, inside.strip()):
             printed = True
             spaced = spaced or inside[0].isspace()
     if not printed:
@@ -54,7 +53,7 @@ def _double(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
 
 def _single(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
     if "${" in text:
-        dollars = [_NAME.fullmatch(match.group(1)) for match in _outside(_PAIRED, text, code)]
+        dollars = [re.fullmatch(_NAME, match.group(1)) for match in _outside(_PAIRED, text, code)]
         if dollars:
             return "dollar" if all(dollars) else None
     names: set[str] = set()
@@ -66,10 +65,10 @@ def _single(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
     return "format" if len(names) > 1 or any("_" in name for name in names) else None
 
 
-def _outside(pattern: re.Pattern[str], text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
+def _outside(pattern: str, text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
     """The matches that do not begin in one of some ranges, which are in order."""
     at = 0
-    for match in pattern.finditer(text):
+    for match in re.finditer(pattern, text):
         while at < len(ranges) and ranges[at][1] <= match.start():
             at += 1
         if at == len(ranges) or match.start() < ranges[at][0]:

@@ -87,8 +87,8 @@ def test_the_name_says_the_block(path: str, block: str):
         ),
         (
             "prompts/a.yaml",
-            "examples:\n- input: Who are you?\n  output: A clerk.\nmessages:\n- role: ai\n  content: Hello.\n- role: human\n  content: Hi.",
-            [("history", "Who are you?"), ("history", "A clerk."), ("history", "Hello."), ("user", "Hi.")],
+            "examples: [{input: Who are you?, output: A clerk.}]\nchat: [{role: ai, content: Hello.}, {role: user, content: Q}]",
+            [("history", "Who are you?"), ("history", "A clerk."), ("history", "Hello."), ("user", "Q")],
         ),
     ],
 )  # fmt: skip
