@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from promptguard.core.light import regex
-
-_FENCE = regex(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
-_OPENING = regex(r"---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING = regex(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
-_INLINE = regex(r"(?<!`)(`{1,3})(?!`)[^\r\n]{1,500}?(?<!`)\1(?!`)")
+_FENCE = r"(?m)^[ \t>]*(`{3,}|~{3,})([^\r\n]*)"
+_OPENING = r"---[ \t]*(?:\r\n|\r|\n)"
+_CLOSING = r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)"
+_INLINE = r"(?<!`)(`{1,3})(?!`)[^\r\n]{1,500}?(?<!`)\1(?!`)"
 
 
 def code_ranges(text: str) -> list[tuple[int, int]]:

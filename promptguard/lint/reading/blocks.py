@@ -45,9 +45,9 @@ _TEMPLATE_BLOCKS: dict[str, Block] = {
     "assistant": "history",
 }
 _PARTS = ("_prompt", "_message", "_messages", "_content", "_turn")
-_ROLE = "system|developer|user|assistant|function|tool"
-_ROLE_LINE = regex(rf"^[ \t]*(?:#{{1,3}}[ \t]*)?({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
-_CHAT_MARK = regex(
+_ROLE = ("system", "developer", "user", "assistant", "function", "tool")
+_ROLE_LINE = rf"(?mi)^[ \t]*(?:#{{1,3}}[ \t]*)?({'|'.join(_ROLE)})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$"
+_CHAT_MARK = (
     r"<\|im_start\|>[ ]?(?P<a>system|developer|user|assistant|tool)\b"
     r"|<\|start_header_id\|>[ ]?(?P<b>system|user|assistant|tool|ipython)[ ]?<\|end_header_id\|>"
     r"|<\|(?P<c>system|user|assistant|tool)\|>"

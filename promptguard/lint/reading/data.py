@@ -30,12 +30,12 @@ _OF_OTHERS = frozenset(
     | {"tokenizer.json", "tokenizer_config.json", "vocab.json", "docker-compose.yml", "docker-compose.yaml", "compose.yaml"}
     | {"mkdocs.yml", ".pre-commit-config.yaml", ".gitlab-ci.yml", "pubspec.yaml", "codecov.yml", "compose.yml"}
 )
-_WORDS = rb"(?:prompts?|template|instructions?|messages?|backstory|system|developer|human)[a-z_]{0,40}[\"']?[ \t]{0,20}:"
-_JSON_WORDS = regex(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"), re.IGNORECASE)
-_YAML_WORDS = regex(_WORDS, re.IGNORECASE)
+_HINTS = (b"prompt", b"template", b"instruction", b"message", b"backstory", b"system", b"developer", b"human")
+_JSON_KEY = regex(rb"(?:%s)[a-z_]{0,40}\"\s{0,20}:" % b"|".join(_HINTS))
+_YAML_KEY = regex(rb"(?:%s)[a-z_]{0,40}[\"']?[ \t]{0,20}:" % b"|".join(_HINTS))
 _MARK = b"promptguard: block"
 # The first key of a file that is nothing of ours, at the margin.
-_ORDINARY_YAML = re.compile(
+_ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
 )
 _ORDINARY_JSON = regex(rb'\A\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')

@@ -15,12 +15,9 @@ _OPENING = (
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
-_OPENING_TEXT = regex(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = regex((r"\s{0,100}" + _OPENING).encode("latin-1"))
-
-_LEADING_TAGS = regex(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
-_FOREIGN_START = regex(
-    r"""
+# Patterns are compiled when they are first used: most runs need few of them, and compiling all takes longer than such a run.
+_LEADING_TAGS = r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}"
+_FOREIGN_START = r"""(?x)
       <!doctype\b | <\?(?:xml|php)\b
     | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
     | <a\s{1,20}href= | \#! | \\documentclass
@@ -44,10 +41,13 @@ _FOREIGN_ANYWHERE = r"""(?x)
     | \{%-?\s{0,20}(?:extends|include|import|from)\s{1,20}['"][^'"\n]{1,200}\.(?:html?|xml|sql|jinja\.html|html\.j2)['"]
     | \{%-?\s{0,20}(?:load|url|static)\s
     | </(?:div|td|body|html)>
-    """,
-    re.VERBOSE,
-)
-_CHAT_WORDS = regex(
+"""
+_FOREIGN_WORDS = (
+    "ansible_", "hostvars", "cookiecutter.", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_",
+    "config(", "ref(", "source(", ".htm", ".xml", ".sql", "% load ", "% url ", "% static ",
+    "</div>", "</td>", "</body>", "</html>",
+)  # fmt: skip
+_CHAT_WORDS = (
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"
     r"|(?:\brole|\[\s?['\"]role['\"]\s?\])\s{0,5}(?:==|!=)\s{0,5}['\"]"
 )
@@ -69,8 +69,16 @@ def head_begins_like_prompt(head: bytes) -> bool:
 def is_foreign_text(text: str) -> bool:
     """Whether a Jinja template makes something else than a prompt: a page, a configuration, a program, a query."""
     head = text[:_HEAD]
-    leading = _LEADING_TAGS.match(head)
-    return _FOREIGN_START.match(head, leading.end() if leading else 0) is not None or _FOREIGN_ANYWHERE.search(head) is not None
+    foreign = False
+    begin = head.lstrip()
+    if begin.startswith(("{%", "{#", "<!--")):
+        leading = re.match(_LEADING_TAGS, begin)
+        begin = begin[leading.end() :] if leading else begin
+    if begin.startswith(_FOREIGN_FIRST) or (begin[:1].isupper() and "=" in begin[:80]):
+        foreign = re.match(_FOREIGN_START, begin) is not None
+    if not foreign and any(word in head for word in _FOREIGN_WORDS):
+        foreign = re.search(_FOREIGN_ANYWHERE, head) is not None
+    return foreign and not begins_like_prompt(begin)
 
 
 def is_chat_template(template: Template) -> bool:
