@@ -12,7 +12,7 @@ from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.stamps import stamps
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core.finding import Fix, Severity
-from promptguard.parse.template_nodes import Name, Node, Output, Text
+from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 
 MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
@@ -189,7 +189,8 @@ class _Report:
         if not (isinstance(after, Text) and newline < after.end):
             return False
         end = bisect_left(body, target, key=_start)
-        if end and body[end - 1].end > target and not isinstance(body[end - 1], Text):
+        last = body[end - 1]
+        if not isinstance(last, Text) and (last.end > target or (isinstance(last, Block) and last.closing is None)):
             return False
         names = {part.name for part in node.expression.walk() if isinstance(part, Name)}
         return not any(name.partition(".")[0] in names and offset > place.start for name, offset in self._flow.rebound)

@@ -51,6 +51,7 @@ _CLOCK_CALLS = _set(
     "time time_ns now utcnow today localtime gmtime ctime monotonic perf_counter fromtimestamp strftime_now clock"
 )
 _LISTINGS = _set("listdir glob iglob iterdir walk scandir rglob fileglob")
+_RETRIEVALS = _set("retrieve recall similarity_search get_relevant_documents")
 _UNORDERED = _set("set frozenset")
 
 # Compounds of "set" that are no Python set.
@@ -124,6 +125,8 @@ def of_call(name: str) -> Nature | None:
         not module or kind_of_name(root) == "clock" or root in ("dt", "pendulum", "arrow", "timezone")
     ):
         return _of_kind("clock", name, "high")
+    if function in _RETRIEVALS:
+        return _of_kind("memory", name, "high")
     found = words(function)
     while len(found) > 1 and found[0] in _GETTERS:
         found = found[1:]

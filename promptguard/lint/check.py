@@ -107,7 +107,12 @@ class Checker:
         return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])
 
     def _run(self, document: Document) -> Iterator[_Found]:
-        for name, detector in detectors(document.kind):
+        try:
+            looking = detectors(document.kind)
+        except Exception as error:  # a module of an installation that is broken
+            yield _Found(Span(0, 0), _crash(f"the detectors of {document.kind}", error), None)
+            return
+        for name, detector in looking:
             try:
                 for hit in detector(document, self._options):
                     rule = RULES[hit.code]
