@@ -144,17 +144,15 @@ def _baseline(plan: Plan) -> Baseline | None:
 def _files(
     flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None, paths: Sequence[str]
 ) -> tuple[LintResult, list[Change]]:
-    from promptguard.core.discover import find_files
     from promptguard.lint.check import Checker
-    from promptguard.lint.run import SUFFIXES, collect, declared_files, fix_file, lint_files
+    from promptguard.lint.run import collect, find_targets, fix_file, lint_files
 
     cache = None
     if not flags["no_cache"]:
         from promptguard.lint.cache import Cache
 
         cache = Cache(plan.cache_dir, plan.settings)
-    targets = find_files(paths or (".",), SUFFIXES, plan.excluded(), also=declared_files(plan.settings))
-    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache)
+    results = lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs, cache=cache)
     changes: list[Change] = []
     found: list[FileResult] = []
     checker = Checker(plan.settings) if flags["fix"] or flags["diff"] else None

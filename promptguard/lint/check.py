@@ -20,7 +20,7 @@ from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
 from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
-from promptguard.lint.select import Exceptions, parts_below, selected_codes
+from promptguard.lint.select import ALWAYS, Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import PromptDeclaration, Settings
 from promptguard.lint.suppress import UNUSED, Suppressions
 
@@ -189,7 +189,7 @@ class Checker:
                 tokenizer=coster.name if tokens is not None else None,
                 changes=hit.changes,
                 pointer=_pointer(_Found(span, hit, document)),
-                excerpt=_excerpt(file, line, column, end_line),
+                excerpt=_excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
                 fix=_recorded_fix(file, hit.fix),
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",

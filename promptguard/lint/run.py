@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from promptguard.core.digest import digest
@@ -22,15 +22,19 @@ if TYPE_CHECKING:
     from promptguard.core.discover import Target
     from promptguard.lint.baseline import Baseline
     from promptguard.lint.cache import Cache
+    from promptguard.lint.load import Plan
 
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
 _CHUNK = 64 << 10  # bytes that a process is given at a time
 SUFFIXES = (
-    *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty", ".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
-    *(".sh", ".bash", ".service", "dockerfile", "containerfile", "modelfile", "procfile"),
+    *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
+    *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
+    *(".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
+    *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),
 )
 """How the names of files end that are looked into, in lower case."""
+_BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -99,9 +103,16 @@ def lint_files(
         cache.save()
 
 
-def declared_files(settings: Settings) -> Callable[[str], bool] | None:
-    """What says whether a file is declared as a prompt, whatever its name is; ``None`` where none is."""
-    return (lambda path: is_declared(path, settings)) if settings.prompts else None
+def find_targets(paths: Sequence[str], plan: Plan) -> list[Target]:
+    """The files at and below some paths that are looked into."""
+    from promptguard.core.discover import find_files
+
+    def also(path: str) -> bool:
+        if os.path.basename(path).lower().startswith(_BEGINNINGS):
+            return True
+        return bool(plan.settings.prompts) and is_declared(path, plan.settings)
+
+    return find_files(paths or (".",), SUFFIXES, plan.excluded(), also=also)
 
 
 def result_key(path: str, named: bool, data: bytes) -> str:

@@ -2,7 +2,7 @@
 
 It accepts what jinja2 accepts with its default delimiters, its extensions ``do``, ``loopcontrols`` and ``i18n``, and the
 ``generation`` tag of chat templates, and reports an error where jinja2's parser does, with these exceptions: nesting that
-overflows jinja2's stack is no error as long as brackets are not nested deeper than a hundred, and identifiers follow the
+overflows jinja2's stack is no error as long as brackets are not nested deeper than eighty, and identifiers follow the
 Unicode version of Python. What jinja2 finds only when it compiles (a block name twice, an unknown filter) is no error here.
 
 It never raises, needs time linear in the source, and imports nothing that takes time.
@@ -39,7 +39,8 @@ _TAG = re.compile(
         (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
       | (?P<code> [^'"{{}}]* (?: (?:{STRING}) [^'"{{}}]* )* ) \}}\}}
     )
-  | \{{% [-+]? \s* (?!\s) (?P<tag> [A-Za-z_][A-Za-z0-9_]* (?![A-Za-z0-9_]) ) \s* (?!\s) (?P<rest> [^'"%{{]* (?: (?: {STRING} | %(?!\}}) | \{{(?![{{%#]) ) [^'"%{{]* )* ) %\}}
+  | \{{% [-+]? \s* (?!\s) (?P<tag> [A-Za-z_][A-Za-z0-9_]* (?![A-Za-z0-9_]) ) \s* (?!\s)
+    (?P<rest> [^'"%{{]* (?: (?: {STRING} | %(?!\}}) | \{{(?![{{%#]) ) [^'"%{{]* )* ) %\}}
   | \{{[{{%#]
     """,
     re.VERBOSE,
@@ -55,6 +56,7 @@ _CUSTOM_END = re.compile(r"\{%[-+]?\s*end(\w+)").finditer
 _IN_BRACES = re.compile(r"""['"{}]""").search
 _IN_PERCENT = re.compile(r"""['"]|%\}""").search
 
+_LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
 _BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))
 _MIDDLES = {"elif": ("if",), "else": ("if", "for"), "pluralize": ("trans",)}
 
@@ -152,14 +154,7 @@ class _Parser(Expressions):
         """Read a comment, or a tag that the regular expression gave up on; return where it ends."""
         text = self.text
         if text[start + 1] == "#":
-            end = text.find("#}", start + 2)
-            if end < 0:
-                sign = text[start + 2 : start + 3]
-                if text[start + 2 + (sign in ("-", "+")) :] not in ("", "\n", "\r\n", "\r"):  # jinja does not miss an end here
-                    self.errors.append((start, "unclosed comment"))
-                end = len(text)
-            self.body.append(Comment(start, min(end + 2, len(text))))
-            return min(end + 2, len(text))
+            return self._comment(start)
         opening = _CODE(text, start)
         assert opening
         code = opening.end()
@@ -183,6 +178,16 @@ class _Parser(Expressions):
             self.errors.append((code, "expected the name of a tag"))
             self.load(code, last)
             self.body.append(Tag(start, end, "", [], self.salvage()))
+        return end
+
+    def _comment(self, start: int) -> int:
+        end = self.text.find("#}", start + 2) + 2
+        if end < 2:
+            sign = self.text[start + 2 : start + 3]
+            if self.text[start + 2 + (sign in ("-", "+")) :] not in _LAST_LINE_END:
+                self.errors.append((start, "unclosed comment"))
+            end = len(self.text)
+        self.body.append(Comment(start, end))
         return end
 
     def _end_of_tag(self, position: int, closing: str) -> int:
@@ -212,32 +217,33 @@ class _Parser(Expressions):
         else:
             end = after = len(text)
             rest = text[start:].lstrip() if text[start - 3] == "-" else text[start:]
-            if rest not in ("", "\n", "\r\n", "\r"):  # jinja does not miss an end here
+            if rest not in _LAST_LINE_END:
                 self.errors.append((start, "unclosed raw block"))
         if end > start:
             self.body.append(Text(start, end, raw=True))
         return after
 
-    def _error(self, problem: Unreadable) -> None:
-        self.errors.append((self.starts[problem.at], problem.message))
+    def _read(self, reader: Callable[[_Parser], _Content]) -> _Content | None:
+        """What a reader makes of all tokens of a tag; ``None`` if they do not fit."""
+        try:
+            content = reader(self)
+            if self.tokens[self.at]:
+                raise self.unexpected(self.at)
+        except Unreadable as problem:
+            self.errors.append((self.starts[problem.at], problem.message))
+        except RecursionError:  # the caller left little room
+            self.errors.append((self.starts[0], "brackets are nested too deeply"))
+        else:
+            return content
+        return None
 
     def _code(self, start: int, end: int, code: int, last: int) -> None:
         """An output whose code is no bare name."""
         if last > code and self.text[last - 1] == "-":
             last -= 1
         self.load(code, last)
-        node: Expr
-        try:
-            node = self.sequence()
-            if self.tokens[self.at]:
-                raise self.unexpected(self.at)
-        except Unreadable as problem:
-            self._error(problem)
-            node = Broken(code, last, self.salvage())
-        except RecursionError:
-            self.errors.append((code, "brackets are nested too deeply"))
-            node = Broken(code, last, [])
-        self._output(Output(start, end, node))
+        content = self._read(_Parser._do)
+        self._output(Output(start, end, content[1][0] if content else Broken(code, last, self.salvage())))
 
     def _output(self, output: Output) -> None:
         self.body.append(output)
@@ -253,20 +259,12 @@ class _Parser(Expressions):
         self.load(code, last)
         self.required = False
         if name in _READERS:
-            try:
-                targets, expressions, label = _READERS[name](self)
-                if self.tokens[self.at]:
-                    raise self.unexpected(self.at)
-            except Unreadable as problem:
-                self._error(problem)
-                targets, expressions, label = [], self.salvage(), ""
-            except RecursionError:
-                self.errors.append((code, "brackets are nested too deeply"))
-                targets, expressions, label = [], [], ""
+            content = self._read(_READERS[name])
         else:
-            targets, expressions, label = [], self.salvage(), ""
+            content = None
             if not name.startswith("end"):
                 self.errors.append((start, f"unknown tag {name!r}"))
+        targets, expressions, label = content or ([], self.salvage(), "")
         self._place(Tag(start, end, name, targets, expressions, label))
 
     def _place(self, tag: Tag) -> None:
