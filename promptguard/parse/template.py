@@ -352,9 +352,9 @@ class _Parser(Expressions):
         return [], [test], ""
 
     def _for(self) -> _Content:
-        targets = self._targets(stop="in")
+        targets = self._targets()
         self.expect("in")
-        expressions = [self.sequence(conditional=False, stop="recursive")]
+        expressions = [self.sequence(conditional=False)]
         if self.skip("if"):
             expressions.append(self.expression())
         self.skip("recursive")
@@ -522,22 +522,18 @@ class _Parser(Expressions):
             raise Unreadable(self.at, f"cannot assign to {self.tokens[self.at]!r}")
         return self.name()
 
-    def _targets(self, stop: str = "", namespace: bool = False) -> list[str]:
+    def _targets(self, namespace: bool = False) -> list[str]:
         """The names that a tag assigns to, from one or from several with commas between them and perhaps in brackets."""
         names: list[str] = []
-        first = self.at
-        while self.at == first or self.tokens[self.at] not in ("", stop):
+        while True:
             if self.tokens[self.at] == "(":
                 names += self._names_in_brackets()
-            elif self.tokens[self.at] == stop:
-                raise self.unexpected(self.at)
             else:
                 names.append(self._target())
                 if namespace and self.skip("."):
                     names[-1] += "." + self.name()
-            if not self.skip(","):
-                break
-        return names
+            if not self.skip(",") or not self.tokens[self.at]:
+                return names
 
     def _names_in_brackets(self) -> list[str]:
         first = self.at

@@ -173,18 +173,16 @@ class Expressions:
                 break
         return found
 
-    def sequence(self, conditional: bool = True, stop: str = "") -> Expr:
-        """An expression, or several with commas between them and perhaps behind, up to the end of the tag or a name."""
-        first = self.at
-        if self.tokens[first] == stop:
-            raise self.unexpected(first)
+    def sequence(self, conditional: bool = True) -> Expr:
+        """An expression, or several with commas between them and perhaps one behind that ends the tag."""
+        start = self.starts[self.at]
         node = self.expression() if conditional else self.operators()
         if self.tokens[self.at] != ",":
             return node
         items = [node]
-        while self.skip(",") and self.tokens[self.at] not in ("", stop):
+        while self.skip(",") and self.tokens[self.at]:
             items.append(self.expression() if conditional else self.operators())
-        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
+        return Sequence(start, self.ends[self.at - 1], "tuple", items)
 
     def expression(self) -> Expr:
         """A whole expression, without commas.
