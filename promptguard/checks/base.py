@@ -94,6 +94,7 @@ class Document:
         placeholders: where it prints values, in order.
         template: the tree where the syntax is ``jinja``.
         prompt: name of the prompt that it is a part of; documents of one name make one prompt, in the order of their blocks.
+        tokens: texts of ``bos_token`` and ``eos_token`` of a chat template, as far as the file around it names them.
         bom: whether the file begins with a byte order mark (which is no part of any text here).
     """
 
@@ -111,6 +112,7 @@ class Document:
         "stable",
         "syntax",
         "template",
+        "tokens",
     )
 
     def __init__(
@@ -128,6 +130,7 @@ class Document:
         placeholders: Sequence[Placeholder] = (),
         template: Template | None = None,
         prompt: str | None = None,
+        tokens: Mapping[str, str] | None = None,
         bom: bool = False,
     ) -> None:
         self.source = source
@@ -142,6 +145,7 @@ class Document:
         self.placeholders = placeholders
         self.template = template
         self.prompt = prompt
+        self.tokens = tokens or {}
         self.bom = bom
 
     @property

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
@@ -79,11 +79,22 @@ class Checker:
 
     def check(self, path: str, text: str, *, bom: bool = False, named: bool = False) -> FileResult:
         """Check the text of one file; see ``check_file``."""
+        return self._check(path, lambda: read_documents(path, text, self._settings, bom=bom, named=named), text, named=named)
+
+    def check_model(self, path: str, *, named: bool = False) -> FileResult:
+        """Check the chat templates of a GGUF file; one that cannot be read is passed over where it is not ``named``."""
+        from promptguard.lint.reading.chat_templates import model_templates
+
+        return self._check(path, lambda: [found.document for found in model_templates(path)], "", named=named, guessed=not named)
+
+    def _check(
+        self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
+    ) -> FileResult:
         problems: list[Hit] = []
         try:
-            documents = list(read_documents(path, text, self._settings, bom=bom, named=named))
+            documents = read()
         except InputError as error:
-            return self.unreadable(path, error.what)
+            return self.unreadable(path, error.what) if not guessed else FileResult(path, checked=False)
         except PromptguardError:
             raise
         except Exception as error:
@@ -91,11 +102,18 @@ class Checker:
             problems.append(_crash("the reader", error))
         if not documents and not problems:
             return FileResult(path, checked=False, reason=NOTHING if named else None)
-        file = documents[0].file if documents else Source(path, text)
-        found = [_Found(Span(0, 0), hit, None) for hit in problems]
-        for document in documents:
-            found += self._run(document)
-        return self._judge(path, file, documents, found)
+        if not documents:
+            return self._judge(path, Source(path, text), documents, [_Found(Span(0, 0), hit, None) for hit in problems])
+        # What is taken out of a binary file is a file of its own.
+        parts = [documents] if documents[0].file.parent is None else [[document] for document in documents]
+        judged = []
+        for part in parts:
+            found = [item for document in part for item in self._run(document)]
+            judged.append(self._judge(path, part[0].file, part, found))
+        if len(judged) == 1:
+            return judged[0]
+        records = tuple(record for result in judged for record in result.records)
+        return FileResult(path, True, records, sum(result.suppressed for result in judged))
 
     def is_prompt(self, path: str) -> bool:
         """Whether a file is meant to be checked, as its name or the configuration says."""
@@ -158,6 +176,8 @@ class Checker:
     def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
         coster = Coster(self._settings.tokenizer)
         inside = "/".join(parts_below(path, self._settings.root)) or path.replace(os.sep, "/")
+        if file.parent is not None:
+            inside += documents[0].pointer or ""
         shown_path = path.replace(os.sep, "/")
         numbers: dict[str, int] = {}
         keys: dict[tuple[int, int], str] = {}
@@ -190,7 +210,7 @@ class Checker:
                 changes=hit.changes,
                 pointer=_pointer(_Found(span, hit, document)),
                 excerpt=_excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
-                fix=_recorded_fix(file, hit.fix),
+                fix=_recorded_fix(file, hit.fix) if file.parent is None else None,
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",
             )

@@ -14,6 +14,8 @@ from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_f
 from promptguard.lint.check import MAX_BYTES, Checker
 from promptguard.lint.fix import fix_text, has_fix
 from promptguard.lint.reading import is_declared, may_hold_prompt
+from promptguard.lint.reading.chat_templates import model_stamp
+from promptguard.lint.reading.names import is_model
 from promptguard.lint.result import FileResult, LintResult
 from promptguard.lint.select import ALWAYS
 from promptguard.lint.settings import Settings
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
 _CHUNK = 64 << 10  # bytes that a process is given at a time
+_MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as the chat template of a model does
 SUFFIXES = (
     *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
-    *(".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
+    *(".gguf", ".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
     *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),
 )
 """How the names of files end that are looked into, in lower case."""
@@ -95,7 +98,7 @@ def lint_files(
             found = cache.get(result_key(target.path, target.named, data), target.path)
         done.append(found)
         if found is None:
-            waiting.append(_Job(target.path, target.named, len(data)))
+            waiting.append(_Job(target.path, target.named, len(data) if not is_model(target.path) else _MODEL_COSTS))
     fresh = _check(waiting, checker, settings, jobs=jobs or os.cpu_count() or 1, keep=None if shared else cache)
     for result in done:
         yield result if result is not None else next(fresh)
@@ -211,6 +214,8 @@ def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False)
 
 def _read(path: str, settings: Settings, *, named: bool) -> bytes | None:
     """The content of a file, ``None`` where it need not be checked."""
+    if is_model(path):
+        return model_stamp(path, named=named)
     data = read_head(path, size=_HEAD)
     if not named and not may_hold_prompt(path.replace(os.sep, "/"), data) and not is_declared(path, settings):
         return None
@@ -237,6 +242,9 @@ def _decode(data: bytes, path: str) -> tuple[str, bool]:
 def _check_job(checker: Checker, job: _Job) -> _Answer:
     """Check a file anew: it may be another one by now, so its key is made anew too."""
     try:
+        if is_model(job.path):
+            stamp = model_stamp(job.path, named=job.named)
+            return checker.check_model(job.path, named=job.named), result_key(job.path, job.named, stamp or b"")
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:

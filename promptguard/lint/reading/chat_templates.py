@@ -1,0 +1,149 @@
+"""Chat templates inside of other files: ``tokenizer_config.json``, ``chat_template.json``, and the header of a GGUF file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from promptguard.checks.base import Document, Embedding
+from promptguard.core.errors import InputError
+from promptguard.core.files import read_head
+from promptguard.core.source import Place, Source, Span
+from promptguard.lint.reading.prompts import Origin, make_document
+
+_KEYS = ("chat_template", "chat_template_tool_use")
+"""Members of a JSON object that hold chat templates; the second one is known from what a llama-server says of itself."""
+_TOKENS = ("bos_token", "eos_token")
+_MAGIC = b"GGUF"
+
+
+class FoundTemplate(NamedTuple):
+    """A chat template and its name, ``None`` for the default one."""
+
+    name: str | None
+    document: Document
+
+
+def json_templates(path: str, text: str, origin: Origin) -> list[FoundTemplate]:
+    """The chat templates of a JSON file; none where it is no JSON, or has no ``chat_template`` at its top.
+
+    The value is a string, a list of objects with ``name`` and ``template``, or an object of strings by name.
+    """
+    if '"chat_template' not in text:
+        return []
+    from promptguard.parse.json_members import members
+
+    try:
+        top = {member.name: member for member in members(text)}
+    except ValueError:
+        return []
+    tokens = token_texts({name: top[name].value for name in _TOKENS if name in top})
+    file = Source(path, text, "json")
+    found = []
+    for key in _KEYS:
+        if key in top:
+            found += [
+                FoundTemplate(name, _json_document(file, pointer, start, end, origin, tokens))
+                for pointer, name, start, end in _strings(text, f"/{key}", top[key].value, top[key].start, top[key].end)
+            ]
+    return found
+
+
+def _strings(text: str, pointer: str, value: Any, start: int, end: int) -> Iterator[tuple[str, str | None, int, int]]:
+    """Pointer, name and range of each template in the value of ``chat_template``."""
+    from promptguard.parse.json_members import members
+
+    if isinstance(value, str):
+        if value:
+            yield pointer, _KEYS[1].removeprefix("chat_template_") if pointer == f"/{_KEYS[1]}" else None, start, end
+    elif isinstance(value, dict):
+        for member in members(text, start):
+            if isinstance(member.value, str) and member.value:
+                yield f"{pointer}/{_escaped(str(member.name))}", str(member.name), member.start, member.end
+    elif isinstance(value, list):
+        for item in members(text, start):
+            if not isinstance(item.value, dict):
+                continue
+            name = item.value.get("name")
+            for member in members(text, item.start):
+                if member.name == "template" and isinstance(member.value, str) and member.value:
+                    shown = name if isinstance(name, str) else str(item.name)
+                    yield f"{pointer}/{item.name}/template", shown, member.start, member.end
+
+
+def _json_document(file: Source, pointer: str, start: int, end: int, origin: Origin, tokens: Mapping[str, str]) -> Document:
+    from promptguard.parse.json_strings import escape_string, written_string
+
+    places = written_string(file.text, start, end)
+    source = Source(file.path, places.text, "chat-template", Place(file, Span(start, end)))
+    embedding = Embedding(file, places.starts, places.ends, lambda _start, _end, text: escape_string(text))
+    return _document(source, origin, embedding, pointer, tokens)
+
+
+def model_templates(path: str) -> list[FoundTemplate]:
+    """The chat templates of a GGUF file.
+
+    Each is a file of its own in what is reported: ``path``, and line and column in the template; ``pointer`` is its metadata key.
+    It cannot be changed, so nothing has a fix.
+
+    Raises:
+        InputError: the header cannot be read.
+    """
+    from promptguard.parse.gguf_chat import TEMPLATE_KEY, read_chat_metadata
+
+    metadata = read_chat_metadata(path)
+    parent = Place(Source(path, "", "gguf"), Span(0, 0))
+    found = []
+    for key, text in metadata.templates.items():
+        if text:
+            source = Source(path, text, "chat-template", parent)
+            document = _document(source, Origin(path), read_only(source), "/" + _escaped(key), metadata.tokens)
+            found.append(FoundTemplate(key[len(TEMPLATE_KEY) + 1 :] or None, document))
+    return found
+
+
+def read_only(source: Source) -> Embedding:
+    """How a text lies in a file that it is no text of: nothing of it can be changed."""
+    size = len(source.text)
+    return Embedding(source, range(size), range(1, size + 1), lambda _start, _end, _text: None)
+
+
+def _document(source: Source, origin: Origin, embedding: Embedding, pointer: str, tokens: Mapping[str, str]) -> Document:
+    document = make_document(source, origin, "system", "jinja", embedding=embedding, pointer=pointer)
+    document.prompt = None  # each is a prompt of its own
+    document.tokens = tokens
+    return document
+
+
+def token_texts(values: Mapping[str, object]) -> dict[str, str]:
+    """The texts of tokens as ``tokenizer_config.json`` has them: a string, or an object whose ``content`` is one."""
+    found = {}
+    for name, value in values.items():
+        text = value.get("content") if isinstance(value, dict) else value
+        if isinstance(text, str):
+            found[name] = text
+    return found
+
+
+def model_stamp(path: str, *, named: bool) -> bytes | None:
+    """What tells whether a model is still the same, without reading it.
+
+    Args:
+        path: the file.
+        named: the user named it; otherwise ``None`` for a file that only has the name of a GGUF file, such as a pointer to one.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if read_head(path, size=len(_MAGIC)) != _MAGIC and not named:
+        return None
+    try:
+        status = os.stat(path)  # noqa: PTH116 - pathlib takes long to import
+    except OSError as error:
+        raise InputError(f"the file cannot be read ({error.strerror or error})", where=path) from None
+    return f"gguf {status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
