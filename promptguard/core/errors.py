@@ -45,5 +45,9 @@ class TemplateLimitError(TemplateError):
     """A template that exceeds a limit while it renders."""
 
 
+class TemplateRefusal(TemplateError):  # noqa: N818 - it is no mistake: the template said no
+    """A chat template that refused a request by ``raise_exception``."""
+
+
 class EngineError(PromptguardError):
     """An engine that cannot be started or reached, that died, or that cannot report what is needed."""

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
-from itertools import takewhile
 from typing import Any, Literal
 
 from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.source import Source
-from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.rendering import ChatCall, Renderer
 from promptguard.prompts.request import Message, Request, Tool, Traced
+from promptguard.prompts.sequences import first_difference
 
 Arguments = Literal["parsed", "raw"]
 
@@ -119,21 +119,44 @@ class ChatTemplate:
         properties = {"a-key": {"type": "string", "description": "a-description"}}
         parameters = {"type": "object", "properties": properties, "required": ["a-key"]}
         tool = {"type": "function", "function": {"name": "a_tool", "description": "a-tool", "parameters": parameters}}
-        return Capabilities(
-            system_role="a-rule" in self._try([{"role": "system", "content": "a-rule"}, user]),
-            string_content="a-question" in self._try([user]),
-            typed_content="a-question" in self._try([typed]).replace(str(typed["content"]), ""),
-            object_arguments="a-value" in self._try([user, call, result, answer, user], [tool]),
-        )
-
-    def _try(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
+        tried = [
+            ([{"role": "system", "content": "a-rule"}, user], []),
+            ([user], []),
+            ([typed], []),
+            ([user, call, result, answer, user], [tool]),
+        ]
         try:
-            prompt = self.renderer.render_chat(
-                self.source, messages, tools, add_generation_prompt=True, clock=_ANY_TIME, trace=False
+            made = self.renderer.render_chats(
+                self.source, [ChatCall(messages, tools, add_generation_prompt=True, clock=_ANY_TIME) for messages, tools in tried]
             )
         except TemplateError:
-            return ""
-        return prompt.text
+            made = []
+        texts = [text.text if isinstance(text, Traced) else "" for text in made] or [""] * len(tried)
+        return Capabilities(
+            system_role="a-rule" in texts[0],
+            string_content="a-question" in texts[1],
+            typed_content="a-question" in texts[2].replace(str(typed["content"]), ""),
+            object_arguments="a-value" in texts[3],
+        )
+
+    def call(self, request: Request, *, clock: datetime, add_generation_prompt: bool = True) -> ChatCall:
+        """What the template is called with for a request.
+
+        Raises:
+            InputError: where the request cannot be given to a template.
+        """
+        able = self.capabilities if self.arguments == "parsed" else None
+        messages, tools = prepare(request, self.arguments, able)
+        return ChatCall(
+            messages,
+            tools,
+            add_generation_prompt=add_generation_prompt,
+            clock=clock,
+            bos_token=self.bos_token,
+            eos_token=self.eos_token,
+            kwargs=request.template_kwargs,
+            server=self.arguments == "parsed",
+        )
 
     def render(self, request: Request, *, clock: datetime, add_generation_prompt: bool = True, trace: bool = True) -> Traced:
         """The prompt of a request.
@@ -148,20 +171,8 @@ class ChatTemplate:
             TemplateError: where the template does not render, refuses the request, or exceeds a limit.
             InputError: where the request cannot be given to a template.
         """
-        able = self.capabilities if self.arguments == "parsed" else None
-        messages, tools = prepare(request, self.arguments, able)
-        return self.renderer.render_chat(
-            self.source,
-            messages,
-            tools,
-            add_generation_prompt=add_generation_prompt,
-            clock=clock,
-            bos_token=self.bos_token,
-            eos_token=self.eos_token,
-            kwargs=request.template_kwargs,
-            server=self.arguments == "parsed",
-            trace=trace,
-        )
+        call = self.call(request, clock=clock, add_generation_prompt=add_generation_prompt)
+        return self.renderer.render_chat(self.source, call, trace=trace)
 
     def reply_text(self, request: Request, reply: Message, prompt_text: str, *, clock: datetime) -> str:
         """The text of a reply as the model emits it, without the token that ends it: that one is never in the cache.
@@ -180,29 +191,39 @@ class ChatTemplate:
         whole = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
         if self.bos_token and whole.startswith(self.bos_token) and not prompt_text.startswith(self.bos_token):
             whole = whole[len(self.bos_token) :]  # a server leaves to the tokenizer what the tokenizer adds
-        start = len(prompt_text) if whole.startswith(prompt_text) else self._reply_start(request, whole, clock)
-        return _without_end(whole[start:], prompt_text, [self.eos_token, *self.eog_tokens])
+        ends = [self.eos_token, *self.eog_tokens]
+        if whole.startswith(prompt_text):
+            return without_end(whole[len(prompt_text) :], prompt_text, ends)
+        prompt, bare = (
+            self.render(request, clock=clock, add_generation_prompt=header, trace=False).text for header in (True, False)
+        )
+        return without_end(whole[reply_start(prompt, bare, whole) :], prompt_text, ends)
 
-    def _reply_start(self, request: Request, whole: str, clock: datetime) -> int:
-        """Where the reply starts in a conversation that does not start with the prompt.
 
-        The conversation may lack the end of the header, such as an empty think block, or print what comes ahead in another way.
-        """
-        prompt = self.render(request, clock=clock, trace=False).text
-        if whole.startswith(prompt):
-            return len(prompt)
-        end = _common(prompt, self.render(request, clock=clock, add_generation_prompt=False, trace=False).text)
-        before, header = prompt[:end], prompt[end:]
-        start = _common(before, whole)
-        for size in _ANCHORS:
-            found = whole.rfind(before[-size:])
-            if found >= 0:
-                start = found + len(before[-size:])
-                break
-        common = _common(header, whole[start:])
-        # "<think>" in the header and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
-        marker = _OPEN_MARKER.search(header, 0, common) if common < len(header) else None
-        return start + (marker.start() if marker else common)
+def reply_start(prompt: str, bare: str, whole: str) -> int:
+    """Where the reply starts in a conversation that need not start with the prompt.
+
+    The conversation may lack the end of the header, such as an empty think block, or print what comes ahead in another way.
+
+    Args:
+        prompt: the request with the header of the reply.
+        bare: the request without it.
+        whole: the request and the reply.
+    """
+    if whole.startswith(prompt):
+        return len(prompt)
+    end = first_difference(prompt, bare)
+    before, header = prompt[:end], prompt[end:]
+    start = first_difference(before, whole)
+    for size in _ANCHORS:
+        found = whole.rfind(before[-size:])
+        if found >= 0:
+            start = found + len(before[-size:])
+            break
+    common = first_difference(header, whole[start:])
+    # "<think>" in the header and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
+    marker = _OPEN_MARKER.search(header, 0, common) if common < len(header) else None
+    return start + (marker.start() if marker else common)
 
 
 def prepare(
@@ -280,12 +301,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _common(first: str, second: str) -> int:
-    """Number of equal code points at the head of two texts."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-
-
-def _without_end(text: str, prompt: str, eog_tokens: Sequence[str]) -> str:
+def without_end(text: str, prompt: str, eog_tokens: Sequence[str]) -> str:
     """A reply without the tokens that end it, and without the header of another reply, which some templates always add."""
     while True:
         start, end = max(((text.rfind(token), text.rfind(token) + len(token)) for token in eog_tokens if token), default=(-1, 0))

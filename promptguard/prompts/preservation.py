@@ -1,0 +1,774 @@
+"""Whether a chat template keeps the prefix: each prompt with its reply against the next prompt, in the fixed conversations."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal
+
+from promptguard.core.errors import TemplateError, TemplateLimitError, TemplateRefusal
+from promptguard.core.source import Place
+from promptguard.prompts.blame.base import Aspect, differing_origin, origin
+from promptguard.prompts.chat import ChatTemplate, reply_start, without_end
+from promptguard.prompts.conversations import SWITCHES_OF_THINKING, Conversation, Following, conversations
+from promptguard.prompts.divergence import Divergence, excerpt, first_divergence
+from promptguard.prompts.rendering import ChatCall
+from promptguard.prompts.request import Message, Piece, Prompt, Request, Traced
+from promptguard.prompts.segments import calls_of, text_of
+from promptguard.prompts.sequences import common_prefix, first_difference
+
+Encode = Callable[[str], Sequence[int]]
+"""Gives the token ids of a text."""
+
+Changes = Literal["request", "minute", "day"]
+"""How often a clock in a chat template shows another time."""
+
+CLOCK = datetime(2026, 3, 11, 9, 30, tzinfo=timezone.utc)
+"""The time that templates see, where none is given."""
+
+_LATER = timedelta(days=400, hours=1, minutes=1, seconds=1)  # year, month, day, hour, minute and second are other ones
+_RATES: tuple[tuple[Changes, timedelta], ...] = (
+    ("request", timedelta(seconds=1)),
+    ("minute", timedelta(minutes=1)),
+    ("day", timedelta(days=1)),
+)
+_CLOCKS = frozenset({"strftime_now", "date_string", "datetime"})  # under these names a chat template gets the time
+_CLOCK_WORDS = re.compile(r"date|time|today|now|day|year|month")
+_FIXED_DATE = "01 Jan 2026"
+_GIVEN = _CLOCKS | {
+    *("messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "raise_exception"),
+    *SWITCHES_OF_THINKING,
+}
+_MOST_SWITCHES = 12  # variables of one template that are tried
+_MOST_TRIED = 4  # places of a defect at which a switch must help
+_MOST_EXPLAINED = 24  # differences of one template that are looked into
+_AROUND = 12  # code points in front of a difference and behind it by which two of them are told apart
+_FAR = 256  # code points behind a difference that a tokenizer is shown
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A variable of the template that mends a defect: tried, not guessed."""
+
+    name: str
+    value: bool | str
+
+    def __str__(self) -> str:
+        return json.dumps({self.name: self.value})
+
+
+@dataclass(frozen=True)
+class Break:
+    """One place at which a prompt does not go on as the last one and its reply ended.
+
+    Attributes:
+        conversation: in which it was seen.
+        turn: the reply behind which it was seen, from 0.
+        following: what was sent next.
+        char: code point at which the texts first differ.
+        before, after: what was there and what is there now, a few words of each.
+        tokens: length of the prompt with its reply.
+        tokens_lost: how many of them cannot be used again.
+    """
+
+    conversation: Conversation
+    turn: int
+    following: Following
+    char: int
+    before: str
+    after: str
+    tokens: int
+    tokens_lost: int
+
+
+@dataclass(frozen=True)
+class Defect:
+    """Something in a chat template that breaks the prefix, with every place at which it was seen.
+
+    Attributes:
+        code: of the rule: ``PG501`` a clock, ``PG502`` the history is not preserved, ``PG503`` the tools are printed behind the
+            history, ``PG504`` the generation prompt differs from the history, ``PG505`` arguments are serialized again,
+            ``PG506`` content is trimmed.
+        aspect: what is printed in another way, where the code alone does not tell.
+        explanation, remedy: as in ``Divergence``.
+        place: what printed the differing text, ``None`` where that is not known.
+        expression: the expression that did, ``None`` for literal text.
+        breaks: where it was seen; the first is the one that is explained.
+        at_tools: whether it was seen behind all replies that call tools, behind some of them, or behind none.
+        at_users: the same for replies that a user message follows.
+        switches: variables of the template that mend it.
+        changes: how often a clock shows another time.
+    """
+
+    code: str
+    aspect: Aspect | None
+    explanation: str
+    remedy: str
+    place: Place | None
+    expression: str | None
+    breaks: tuple[Break, ...]
+    at_tools: Literal["all", "some", "none"] = "none"
+    at_users: Literal["all", "some", "none"] = "none"
+    switches: tuple[Switch, ...] = ()
+    changes: Changes | None = None
+
+    @property
+    def worst(self) -> Break:
+        """Where it costs most."""
+        return max(self.breaks, key=lambda seen: seen.tokens_lost)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What became of a prompt and its reply when the next message came.
+
+    Attributes:
+        following: what was sent next.
+        defect: position in ``Preservation.defects`` of what broke it, ``None`` where all of it can be used again.
+        tokens, tokens_lost: as in ``Break``; ``tokens`` is ``None`` where nothing broke, since nothing had to be counted.
+    """
+
+    following: Following
+    defect: int | None = None
+    tokens: int | None = None
+    tokens_lost: int = 0
+
+
+@dataclass(frozen=True)
+class Told:
+    """A conversation as the template told it.
+
+    Attributes:
+        conversation: what was told.
+        turns: what became of each reply; as many as could be told.
+        error: why the template did not go on, ``None`` where it told all.
+    """
+
+    conversation: Conversation
+    turns: tuple[Turn, ...]
+    error: TemplateError | None = None
+
+
+@dataclass(frozen=True)
+class Unrendered:
+    """A shape of conversation that the template does not render.
+
+    Attributes:
+        what: the shape in words, such as "a system message".
+        error: what the template says.
+        refused: whether it said so by ``raise_exception``, which is no defect; otherwise it failed.
+        arguments: ``raw`` where it happens only with arguments that are strings: a client can send objects.
+    """
+
+    what: str
+    error: TemplateError
+    refused: bool
+    raw: bool
+
+
+@dataclass(frozen=True)
+class Preservation:
+    """What a chat template does to the prefix.
+
+    Attributes:
+        conversations: each conversation, turn by turn.
+        defects: what breaks the prefix, the worst first; none where the template is prefix-preserving.
+        unrendered: the shapes that it does not render.
+        error: why it renders nothing at all; then there is nothing else.
+    """
+
+    conversations: tuple[Told, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    unrendered: tuple[Unrendered, ...] = ()
+    error: TemplateError | None = None
+
+
+def check_template(
+    template: ChatTemplate,
+    encode: Encode,
+    *,
+    clock: datetime = CLOCK,
+    told: Sequence[Conversation] | None = None,
+    seconds: float | None = None,
+) -> Preservation:
+    """Render the conversations at every turn boundary, and say what of each prompt and its reply cannot be used again.
+
+    A reply counts as the model emits it: with its own blanks, and with arguments as it spelled them.
+
+    Args:
+        template: the template, fed as a llama-server does.
+        encode: gives token ids, by which prompts are compared.
+        clock: the time that the template sees.
+        told: the conversations, where they are not to be the fixed set.
+        seconds: wall time for all of it; what makes defects clearer is left out when it is used up.
+
+    Returns:
+        What was found. A template that does not parse, or exceeds a limit, gives the ``error`` alone.
+    """
+    check = _Check(template, encode, clock, None if seconds is None else time.monotonic() + seconds)
+    try:
+        return check.run(conversations() if told is None else told)
+    except TemplateError as error:
+        return Preservation(error=error)
+
+
+# -- one boundary
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """Behind a reply of a conversation; with further variables for the template."""
+
+    conversation: Conversation
+    turn: int
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reply(self) -> Message:
+        return self.conversation.reply(self.turn)
+
+    def request(self, ahead: int = 0) -> Request:
+        request = self.conversation.request(self.turn + ahead)
+        return replace(request, template_kwargs={**request.template_kwargs, **self.kwargs}) if self.kwargs else request
+
+    @property
+    def answered(self) -> Request:
+        request = self.request()
+        return replace(request, messages=(*request.messages, self.reply))
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What a boundary looks like.
+
+    Attributes:
+        prompt: the prompt.
+        reply: what the model emits behind it.
+        after: the next prompt.
+        rendered: how far the reply is as the template itself renders it, from its start.
+        start: where the reply starts in the render of the whole conversation.
+        own: what was put into the reply as the model wrote it, where the template renders it in another way.
+    """
+
+    boundary: _Boundary
+    prompt: str
+    reply: str
+    after: str
+    rendered: int
+    start: int
+    own: Literal["arguments", "content"] | None = None
+
+    @property
+    def held(self) -> str:
+        return self.prompt + self.reply
+
+
+class _Check:
+    def __init__(self, template: ChatTemplate, encode: Encode, clock: datetime, deadline: float | None) -> None:
+        self._source = template.source
+        self._renderer = template.renderer
+        self._fed = {
+            arguments: ChatTemplate(
+                template.renderer,
+                template.source,
+                arguments=arguments,
+                bos_token=template.bos_token,
+                eos_token=template.eos_token,
+                eog_tokens=template.eog_tokens,
+            )
+            for arguments in ("parsed", "raw")
+        }
+        self._ends = [token for token in (template.eos_token, *template.eog_tokens) if token]
+        self._encode = encode
+        self._clock = clock
+        self._deadline = deadline
+
+    def run(self, told: Sequence[Conversation]) -> Preservation:
+        names = self._renderer.names(self._source)
+        boundaries = [_Boundary(each, turn) for each in told for turn in range(len(each.replies))]
+        outcomes = self._measure(boundaries)
+        errors: dict[int, TemplateError] = {}  # of the conversation at a position
+        for boundary, outcome in zip(boundaries, outcomes, strict=True):
+            if isinstance(outcome, TemplateError):
+                errors.setdefault(id(boundary.conversation), outcome)
+        if told and all(id(each) in errors for each in told) and not any(isinstance(each, _Outcome) for each in outcomes):
+            return Preservation(error=errors[id(told[0])])
+        broken = [
+            (at, *lost)
+            for at, outcome in enumerate(outcomes)
+            if isinstance(outcome, _Outcome) and (lost := self._lost(outcome)) is not None
+        ]
+        groups = self._explain([(outcomes[at], tokens, lost) for at, tokens, lost in broken])
+        defects = [self._with_extent(each, boundaries, outcomes) for each in groups]
+        defects = [self._with_switches(each, names) for each in defects]
+        if names & _CLOCKS:
+            defects += self._clocks(told, names)
+        defects.sort(key=_weight)
+        where = {
+            (id(seen.conversation), seen.turn): number
+            for number, defect in enumerate(defects)
+            if defect.code != "PG501"
+            for seen in defect.breaks
+        }
+        counted = {at: (tokens, lost) for at, tokens, lost in broken}
+        turns: dict[int, list[Turn]] = {id(each): [] for each in told}
+        for at, (boundary, outcome) in enumerate(zip(boundaries, outcomes, strict=True)):
+            if isinstance(outcome, _Outcome):
+                key = id(boundary.conversation)
+                following = boundary.conversation.following(boundary.turn)
+                turns[key].append(Turn(following, where.get((key, boundary.turn)), *counted.get(at, (None, 0))))
+        return Preservation(
+            tuple(Told(each, tuple(turns[id(each)]), errors.get(id(each))) for each in told),
+            tuple(defects),
+            tuple(_unrendered(told, errors)),
+        )
+
+    # -- rendering
+
+    def _render(self, calls: Sequence[ChatCall], *, trace: bool = False) -> list[Traced | TemplateError]:
+        seconds = None
+        if self._deadline is not None:
+            seconds = self._deadline - time.monotonic()
+            if seconds <= 0:
+                raise TemplateLimitError("takes too long to render", where=self._source.path, hint="look for a huge loop")
+        return self._renderer.render_chats(self._source, calls, trace=trace, seconds=seconds)
+
+    def _call(self, boundary: _Boundary, request: Request, *, header: bool = True, clock: datetime | None = None) -> ChatCall:
+        template = self._fed[boundary.conversation.arguments]
+        return template.call(request, clock=clock or self._clock, add_generation_prompt=header)
+
+    def _measure(self, boundaries: Sequence[_Boundary]) -> list[_Outcome | TemplateError]:
+        """Render what stands in front of each boundary and behind it."""
+        calls = []
+        for boundary in boundaries:
+            calls += [
+                self._call(boundary, boundary.request()),
+                self._call(boundary, boundary.answered, header=False),
+                self._call(boundary, boundary.request(1)),
+            ]
+        made = self._render(calls)
+        triples = [made[at : at + 3] for at in range(0, len(made), 3)]
+        again = [
+            (at, which)
+            for at, (boundary, triple) in enumerate(zip(boundaries, triples, strict=True))
+            for which in self._more(boundary, triple)
+        ]
+        more = dict(zip(again, self._render([self._again(boundaries[at], which) for at, which in again]), strict=True))
+        return [
+            self._outcome(boundary, *triple, *(more.get((at, which)) for which in ("bare", "parsed")))
+            for at, (boundary, triple) in enumerate(zip(boundaries, triples, strict=True))
+        ]
+
+    def _more(self, boundary: _Boundary, triple: Sequence[Traced | TemplateError]) -> Iterator[Literal["bare", "parsed"]]:
+        """What else must be rendered to tell the reply."""
+        prompt, whole, _ = triple
+        if isinstance(prompt, Traced) and isinstance(whole, Traced):
+            if not whole.text.startswith(prompt.text):
+                yield "bare"
+            written = _raw_arguments(boundary.reply)
+            if written and not all(text in whole.text for text in written):
+                yield "parsed"
+
+    def _again(self, boundary: _Boundary, which: Literal["bare", "parsed"]) -> ChatCall:
+        if which == "bare":
+            return self._call(boundary, boundary.request(), header=False)
+        answered = boundary.answered
+        return self._call(
+            boundary, replace(answered, messages=(*answered.messages[:-1], _parsed(boundary.reply))), header=False
+        )
+
+    def _outcome(
+        self,
+        boundary: _Boundary,
+        prompt: Traced | TemplateError,
+        whole: Traced | TemplateError,
+        after: Traced | TemplateError,
+        bare: Traced | TemplateError | None,
+        parsed: Traced | TemplateError | None,
+    ) -> _Outcome | TemplateError:
+        if isinstance(prompt, TemplateError):
+            return prompt
+        if isinstance(after, TemplateError):
+            return after
+        if isinstance(whole, TemplateError):  # it wants something behind a reply: the reply can be told from what follows
+            if not after.text.startswith(prompt.text):
+                return whole
+            text = after.text[len(prompt.text) :]
+            end = min((text.find(token) for token in self._ends if token in text), default=0)
+            return _Outcome(boundary, prompt.text, text[:end], after.text, end, len(prompt.text))
+        start = reply_start(prompt.text, bare.text if isinstance(bare, Traced) else "", whole.text)
+        rendered = without_end(whole.text[start:], prompt.text, self._ends)
+        emitted, own = rendered, None
+        if isinstance(parsed, Traced) and parsed.text.startswith(whole.text[:start]):
+            text = without_end(parsed.text[start:], prompt.text, self._ends)
+            emitted, own = _with_arguments(text, rendered, boundary.reply), "arguments"
+        emitted, own = (emitted, own) if emitted != rendered else (_with_blanks(rendered, boundary.reply), "content")
+        agreed = first_difference(emitted, rendered)
+        return _Outcome(
+            boundary, prompt.text, emitted, after.text, agreed, start, own if emitted != rendered else None  # type: ignore[arg-type]
+        )
+
+    # -- comparing
+
+    def _lost(self, outcome: _Outcome) -> tuple[int, int] | None:
+        """Tokens of the prompt with its reply, and how many of them are lost; ``None`` where none is."""
+        held, after = outcome.held, outcome.after
+        char = first_difference(held, after)
+        if char == len(held) and any(after.startswith(end, char) for end in self._ends):
+            return None  # no tokenizer joins a text with the special token behind it
+        tokens = self._encode(held)
+        kept = common_prefix(tokens, self._encode(after[: char + _FAR]))
+        return (len(tokens), len(tokens) - kept) if kept < len(tokens) else None
+
+    # -- explaining
+
+    def _explain(self, broken: Sequence[tuple[Any, int, int]]) -> list[Defect]:
+        """The defects behind all breaks. Breaks that look the same are explained once."""
+        alike: dict[tuple[object, ...], list[tuple[_Outcome, int, int]]] = {}
+        for outcome, tokens, lost in broken:
+            alike.setdefault(_signature(outcome), []).append((outcome, tokens, lost))
+        shown = [group[0][0] for group in list(alike.values())[:_MOST_EXPLAINED]]
+        found: dict[tuple[object, ...], Defect] = {}
+        for outcome, (before, after), group in zip(shown, self._trace(shown), alike.values(), strict=False):
+            defect = self._defect(outcome, before, after)
+            seen = tuple(_break(*each) for each in group)
+            key = (defect.code, defect.place or defect.explanation)
+            known = found.get(key, defect)
+            found[key] = replace(known, breaks=(*known.breaks, *seen))
+        return list(found.values())
+
+    def _trace(self, outcomes: Sequence[_Outcome]) -> Iterator[tuple[Traced, Traced]]:
+        """The origin of each held text and of each next prompt."""
+        calls = []
+        for outcome in outcomes:
+            boundary = outcome.boundary
+            calls += [
+                self._call(boundary, boundary.request()),
+                self._call(boundary, boundary.answered, header=False),
+                self._call(boundary, boundary.request(1)),
+            ]
+        made = self._render(calls, trace=True)
+        for at, outcome in enumerate(outcomes):
+            prompt, whole, after = (each if isinstance(each, Traced) else Traced("") for each in made[3 * at : 3 * at + 3])
+            reply = _moved(whole.pieces, outcome.start, outcome.start + outcome.rendered, len(outcome.prompt))
+            yield Traced(outcome.held, (*prompt.pieces, *reply)), after
+
+    def _defect(self, outcome: _Outcome, before: Traced, after: Traced) -> Defect:
+        char = first_difference(outcome.held, outcome.after)
+        at_own = outcome.own is not None and char >= len(outcome.prompt) + outcome.rendered
+        if at_own and outcome.own == "arguments":
+            found = origin(after, char)
+            explanation = "arguments that are handed over as the string that the model wrote are serialized again"
+            return _plain("PG505", explanation, "print arguments that are a string as they are", found)
+        if at_own:
+            found = origin(after, char if outcome.held[char : char + 1].isspace() and char < outcome.rendered else char - 1)
+            found = _content_origin(after, char)
+            explanation = "blanks at the ends of a reply are removed"
+            return _plain("PG506", explanation, "print the content of replies as it is", found)
+        prompt, following = self._prompts(outcome, before, after)
+        divergence = first_divergence(prompt, following)
+        if divergence is None:  # the tokenizer was shown less of the text
+            return _plain("PG502", "the text of the history splits into other tokens", "", origin(after, char))
+        return Defect(
+            _code(divergence, outcome),
+            divergence.aspect,
+            divergence.explanation,
+            divergence.remedy,
+            divergence.place,
+            divergence.expression,
+            (),
+        )
+
+    def _prompts(self, outcome: _Outcome, before: Traced, after: Traced) -> tuple[Prompt, Prompt]:
+        boundary = outcome.boundary
+        head = self._encode(outcome.prompt)
+        held = Prompt(
+            request=boundary.request(),
+            text=outcome.held,
+            tokens=self._encode(outcome.held),
+            trace=before,
+            reply=boundary.reply,
+            reply_start=len(outcome.prompt),
+            reply_start_token=len(head),
+        )
+        return held, Prompt(boundary.request(1), outcome.after, self._encode(outcome.after), trace=after)
+
+    def _with_extent(
+        self, defect: Defect, boundaries: Sequence[_Boundary], outcomes: Sequence[_Outcome | TemplateError]
+    ) -> Defect:
+        """Whether it was seen behind all replies of its conversations, or behind some."""
+        seen = {(id(each.conversation), each.turn) for each in defect.breaks}
+        told = {each[0] for each in seen}
+        extent: dict[Following, set[bool]] = {"tool": set(), "user": set()}
+        for boundary, outcome in zip(boundaries, outcomes, strict=True):
+            if id(boundary.conversation) in told and isinstance(outcome, _Outcome):
+                following = boundary.conversation.following(boundary.turn)
+                extent[following].add((id(boundary.conversation), boundary.turn) in seen)
+        return replace(defect, at_tools=_extent(extent["tool"]), at_users=_extent(extent["user"]))
+
+    # -- switches
+
+    def _with_switches(self, defect: Defect, names: Iterable[str]) -> Defect:
+        """The variables of the template that mend a defect, found by trying each of them."""
+        candidates = [
+            Switch(name, value)
+            for name in sorted(set(names) - _GIVEN)[:_MOST_SWITCHES]
+            for value in (True, False)
+        ]
+        if not candidates:
+            return defect
+        tried = list({each.conversation.mode: each for each in defect.breaks}.values())
+        tried += [each for each in defect.breaks if each not in tried]
+        places = [_Boundary(each.conversation, each.turn) for each in tried[:_MOST_TRIED]]
+        try:
+            plain = self._measure(places)
+            switched = [replace(place, kwargs={each.name: each.value}) for each in candidates for place in places]
+            outcomes = self._measure(switched)
+        except TemplateLimitError:
+            return defect
+        helpful = []
+        for number, switch in enumerate(candidates):
+            made = outcomes[number * len(places) : (number + 1) * len(places)]
+            if all(self._mended(old, new) for old, new in zip(plain, made, strict=True)):
+                helpful.append(switch)
+        return replace(defect, switches=tuple(helpful))
+
+    def _mended(self, old: _Outcome | TemplateError, new: _Outcome | TemplateError) -> bool:
+        """Whether the prefix is preserved now, and the reply still says all that it said."""
+        if isinstance(old, TemplateError) or isinstance(new, TemplateError):
+            return False
+        reply = old.boundary.reply
+        said = [text_of(reply).strip(), text_of(reply, "reasoning_content"), *(name for _, name, _ in calls_of(reply))]
+        keeps = all(text not in old.held or text in new.held for text in said)
+        return keeps and self._lost(new) is None
+
+    # -- the clock
+
+    def _clocks(self, told: Sequence[Conversation], names: frozenset[str]) -> list[Defect]:
+        """What of the prompts changes with the time."""
+        last = [_Boundary(each, len(each.replies) - 1) for each in told if each.replies]
+        calls = [self._call(each, each.request(1), clock=clock) for each in last for clock in (self._clock, self._clock + _LATER)]
+        made = self._render(calls)
+        changed = [
+            (boundary, before.text, after.text)
+            for boundary, before, after in zip(last, made[::2], made[1::2], strict=True)
+            if isinstance(before, Traced) and isinstance(after, Traced) and before.text != after.text
+        ]
+        alike: dict[tuple[str, str], list[tuple[_Boundary, str, str]]] = {}
+        for each in changed:
+            char = first_difference(each[1], each[2])
+            alike.setdefault((each[1][max(0, char - _AROUND) : char], each[1][char : char + 4]), []).append(each)
+        defects: dict[object, Defect] = {}
+        for group in alike.values():
+            defect = self._clock_defect(*group[0], names)
+            seen = tuple(self._clock_break(*each) for each in group)
+            key = defect.place or defect.explanation
+            known = defects.get(key, defect)
+            defects[key] = replace(known, breaks=(*known.breaks, *seen))
+        return list(defects.values())
+
+    def _clock_break(self, boundary: _Boundary, before: str, after: str) -> Break:
+        char = first_difference(before, after)
+        tokens = self._encode(before)
+        kept = common_prefix(tokens, self._encode(after[: char + _FAR]))
+        conversation = boundary.conversation
+        return Break(
+            conversation,
+            boundary.turn,
+            conversation.following(boundary.turn),
+            char,
+            excerpt(before, char),
+            excerpt(after, char),
+            len(tokens),
+            len(tokens) - kept,
+        )
+
+    def _clock_defect(self, boundary: _Boundary, before: str, after: str, names: frozenset[str]) -> Defect:
+        request = boundary.request(1)
+        later = self._clock + _LATER
+        pins = sorted((names - _GIVEN | {"date_string", "datetime"}) & {name for name in names if _CLOCK_WORDS.search(name)})
+        rates = [self._call(boundary, request, clock=self._clock + step) for _, step in _RATES]
+        pinned = [
+            self._call(boundary, replace(request, template_kwargs={**request.template_kwargs, name: _FIXED_DATE}), clock=clock)
+            for name in pins
+            for clock in (self._clock, later)
+        ]
+        plain = self._render([*rates, *pinned])
+        changes: Changes = next(
+            (rate for (rate, _), made in zip(_RATES, plain, strict=False) if _text(made) != before), "day"
+        )
+        tried = plain[len(rates) :]
+        switches = [
+            Switch(name, _FIXED_DATE)
+            for name, one, other in zip(pins, tried[::2], tried[1::2], strict=True)
+            if isinstance(one, Traced) and isinstance(other, Traced) and one.text == other.text
+        ]
+        traces = [
+            each if isinstance(each, Traced) else None
+            for each in self._render([self._call(boundary, request, clock=clock) for clock in (self._clock, later)], trace=True)
+        ]
+        char = first_difference(before, after)
+        found = differing_origin(traces[0], traces[1], char, char)[0]
+        how = {"request": "every second", "minute": "every minute", "day": "every day"}[changes]
+        return Defect(
+            "PG501",
+            "clock",
+            f"a date or time that the chat template prints is another one {how}",
+            "give the template a fixed date" if switches else "use a chat template that prints no date",
+            found.place if found is not None else None,
+            found.expression if found is not None else None,
+            (),
+            switches=tuple(switches),
+            changes=changes,
+        )
+
+
+# -- replies as the model emits them
+
+
+def _raw_arguments(reply: Message) -> list[str]:
+    """The arguments that are strings."""
+    return [call["function"]["arguments"] for call in reply.get("tool_calls", ()) if isinstance(call["function"]["arguments"], str)]
+
+
+def _parsed(reply: Message) -> Message:
+    """The same reply with its arguments as objects."""
+    calls = [
+        {**call, "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"])}}
+        for call in reply["tool_calls"]
+    ]
+    return {**reply, "tool_calls": calls}
+
+
+def _with_arguments(text: str, rendered: str, reply: Message) -> str:
+    """A reply that was rendered with objects, its arguments as the model wrote them; ``rendered`` where they are not JSON there."""
+    for written in _raw_arguments(reply):
+        value = json.loads(written)
+        for separators in ((", ", ": "), (",", ":")):
+            spelled = json.dumps(value, ensure_ascii=False, separators=separators)
+            if spelled in text:
+                text = text.replace(spelled, written, 1)
+                break
+        else:
+            return rendered
+    return text
+
+
+def _with_blanks(text: str, reply: Message) -> str:
+    """A reply with its content as the model wrote it. Blanks in front of it count only where nothing else stands ahead of it:
+    behind a think block the format itself has some.
+    """
+    content = text_of(reply)
+    bare = content.strip()
+    at = text.find(bare) if bare != content else -1
+    if at < 0 or content in text:
+        return text
+    end = at + len(bare)
+    head = text[:at] if text[:at].strip() else content[: content.index(bare)]
+    tail = text[end:] if text[end:].strip() else content[content.index(bare) + len(bare) :]
+    return head + bare + tail
+
+
+# -- breaks and defects
+
+
+def _signature(outcome: _Outcome) -> tuple[object, ...]:
+    """By what breaks are told apart ahead of an explanation."""
+    held, after = outcome.held, outcome.after
+    char = first_difference(held, after)
+    return (
+        outcome.own,
+        outcome.boundary.conversation.mode,
+        (char > len(outcome.prompt)) - (char < len(outcome.prompt)),
+        held[max(0, char - _AROUND) : char + _AROUND // 2],
+        after[char : char + _AROUND // 2],
+    )
+
+
+def _break(outcome: _Outcome, tokens: int, lost: int) -> Break:
+    conversation, turn = outcome.boundary.conversation, outcome.boundary.turn
+    char = first_difference(outcome.held, outcome.after)
+    before, after = excerpt(outcome.held, char), excerpt(outcome.after, char)
+    return Break(conversation, turn, conversation.following(turn), char, before, after, tokens, lost)
+
+
+def _code(divergence: Divergence, outcome: _Outcome) -> str:
+    if divergence.aspect == "tools":
+        return "PG503"
+    in_header = _header_start(outcome) <= divergence.char < len(outcome.prompt)
+    return "PG504" if divergence.aspect == "header" or (divergence.aspect == "reasoning" and in_header) else "PG502"
+
+
+def _header_start(outcome: _Outcome) -> int:
+    """Where the header of the reply starts: behind the text of the last message, as far as that can be found."""
+    last = text_of(outcome.boundary.request().messages[-1]).strip()
+    at = outcome.prompt.rfind(last)
+    return at + len(last) if at >= 0 else len(outcome.prompt)
+
+
+def _plain(code: str, explanation: str, remedy: str, found: Any) -> Defect:
+    place, expression = (found.place, found.expression) if found is not None else (None, None)
+    return Defect(code, None, explanation, remedy, place, expression, ())
+
+
+def _content_origin(after: Traced, char: int) -> Any:
+    """What printed the content that has lost its blanks: the expression at the difference, or right in front of it."""
+    found = [each for at in (char, char - 1) if at >= 0 and (each := origin(after, at)) is not None]
+    return next((each for each in found if each.expression is not None), found[0] if found else None)
+
+
+def _moved(pieces: Sequence[Piece], start: int, end: int, to: int) -> Iterator[Piece]:
+    """The pieces of a stretch of a text that is put at another place."""
+    for piece in pieces:
+        low, high = max(piece.start, start), min(piece.end, end)
+        if low < high and (piece.expression is not None or low == piece.start):
+            yield Piece(low - start + to, high - start + to, piece.place, piece.expression)
+
+
+def _text(made: Traced | TemplateError) -> str | None:
+    return made.text if isinstance(made, Traced) else None
+
+
+def _extent(seen: set[bool]) -> Literal["all", "some", "none"]:
+    if True not in seen:
+        return "none"
+    return "some" if False in seen else "all"
+
+
+def _weight(defect: Defect) -> tuple[int, int]:
+    """The worst first: what is lost at tool calls before what is lost only at user messages, then the most tokens."""
+    return (0 if defect.at_tools != "none" or defect.changes in ("request", "minute") else 1, -defect.worst.tokens_lost)
+
+
+# -- what is not rendered
+
+_SHAPES: tuple[tuple[str, Callable[[Conversation], bool]], ...] = (
+    ("a system message", lambda told: told.system),
+    ("a conversation without a system message", lambda told: not told.system),
+    ("arguments of tool calls that are a string", lambda told: told.calls_tools and told.arguments == "raw"),
+    ("arguments of tool calls that are an object", lambda told: told.calls_tools and told.arguments == "parsed"),
+    ("several tool calls in one reply", lambda told: any(len(each.get("tool_calls", ())) > 1 for each in told.messages)),
+    ("tool calls", lambda told: told.calls_tools),
+    ("reasoning", lambda told: told.mode == "reasoning"),
+    ("thinking that is switched off", lambda told: told.mode == "thinking off"),
+)
+
+
+def _unrendered(told: Sequence[Conversation], errors: Mapping[int, TemplateError]) -> Iterator[Unrendered]:
+    """The shapes behind the errors: for each error the first shape that all its conversations have and no other one has."""
+    groups: dict[str, list[Conversation]] = {}
+    for each in told:
+        if id(each) in errors:
+            groups.setdefault(errors[id(each)].what, []).append(each)
+    fine = [each for each in told if id(each) not in errors]
+    for failed in groups.values():
+        error = errors[id(failed[0])]
+        what = next((words for words, has in _SHAPES if all(map(has, failed)) and not any(map(has, fine))), None)
+        if what is None:
+            what = next((words for words, has in _SHAPES if all(map(has, failed))), "some conversations")
+        raw = all(each.arguments == "raw" for each in failed)
+        yield Unrendered(what, error, isinstance(error, TemplateRefusal), raw)
