@@ -38,13 +38,13 @@ def json_templates(path: str, text: str, origin: Origin) -> list[FoundTemplate]:
         top = {member.name: member for member in members(text)}
     except ValueError:
         return []
-    tokens = token_texts({name: top[name].value for name in _TOKENS if name in top})
+    tokens = _token_texts({str(name): member.value for name, member in top.items()})
     file = Source(path, text, "json")
     found = []
     for key in _KEYS:
         if key in top:
             found += [
-                FoundTemplate(name, _json_document(file, pointer, start, end, origin, tokens))
+                _json_template(file, pointer, name, start, end, origin, tokens)
                 for pointer, name, start, end in _strings(text, f"/{key}", top[key].value, top[key].start, top[key].end)
             ]
     return found
@@ -72,13 +72,15 @@ def _strings(text: str, pointer: str, value: Any, start: int, end: int) -> Itera
                     yield f"{pointer}/{item.name}/template", shown, member.start, member.end
 
 
-def _json_document(file: Source, pointer: str, start: int, end: int, origin: Origin, tokens: Mapping[str, str]) -> Document:
+def _json_template(
+    file: Source, pointer: str, name: str | None, start: int, end: int, origin: Origin, tokens: Mapping[str, str]
+) -> FoundTemplate:
     from promptguard.parse.json_strings import escape_string, written_string
 
     places = written_string(file.text, start, end)
     source = Source(file.path, places.text, "chat-template", Place(file, Span(start, end)))
     embedding = Embedding(file, places.starts, places.ends, lambda _start, _end, text: escape_string(text))
-    return _document(source, origin, embedding, pointer, tokens)
+    return embedded_template(source, embedding, pointer, name, tokens, origin)
 
 
 def model_templates(path: str) -> list[FoundTemplate]:
@@ -98,8 +100,8 @@ def model_templates(path: str) -> list[FoundTemplate]:
     for key, text in metadata.templates.items():
         if text:
             source = Source(path, text, "chat-template", parent)
-            document = _document(source, Origin(path), read_only(source), "/" + _escaped(key), metadata.tokens)
-            found.append(FoundTemplate(key[len(TEMPLATE_KEY) + 1 :] or None, document))
+            name = key[len(TEMPLATE_KEY) + 1 :] or None
+            found.append(embedded_template(source, read_only(source), "/" + _escaped(key), name, metadata.tokens))
     return found
 
 
@@ -109,17 +111,36 @@ def read_only(source: Source) -> Embedding:
     return Embedding(source, range(size), range(1, size + 1), lambda _start, _end, _text: None)
 
 
-def _document(source: Source, origin: Origin, embedding: Embedding, pointer: str, tokens: Mapping[str, str]) -> Document:
-    document = make_document(source, origin, "system", "jinja", embedding=embedding, pointer=pointer)
+def embedded_template(
+    source: Source,
+    embedding: Embedding | None,
+    pointer: str | None,
+    name: str | None,
+    tokens: Mapping[str, str],
+    origin: Origin | None = None,
+) -> FoundTemplate:
+    """A chat template with where it lies."""
+    document = make_document(source, origin or Origin(source.path), "system", "jinja", embedding=embedding, pointer=pointer)
     document.prompt = None  # each is a prompt of its own
     document.tokens = tokens
-    return document
+    return FoundTemplate(name, document)
 
 
-def token_texts(values: Mapping[str, object]) -> dict[str, str]:
-    """The texts of tokens as ``tokenizer_config.json`` has them: a string, or an object whose ``content`` is one."""
+def named_tokens(text: str) -> dict[str, str]:
+    """The texts of ``bos_token`` and ``eos_token`` in a ``tokenizer_config.json``; none where it is no JSON."""
+    from promptguard.parse.json_members import members
+
+    try:
+        return _token_texts({str(member.name): member.value for member in members(text)})
+    except ValueError:
+        return {}
+
+
+def _token_texts(values: Mapping[str, object]) -> dict[str, str]:
+    """The texts of tokens, which are strings, or objects whose ``content`` is one."""
     found = {}
-    for name, value in values.items():
+    for name in _TOKENS:
+        value = values.get(name)
         text = value.get("content") if isinstance(value, dict) else value
         if isinstance(text, str):
             found[name] = text
