@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 40
 LIMIT = 2.0
 TEMPLATE = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nToday: {{ now() }}.\nUse the tools.\n"
@@ -16,6 +18,8 @@ TEMPLATE = "You are a support agent for {{ company }}.\nAnswer in {{ language }}
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "small.j2").write_text(TEMPLATE)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
         lint = ["-m", "promptguard", "lint", "small.j2"]
         commands = {
             "promptguard --version": ["-m", "promptguard", "--version"],
@@ -28,8 +32,9 @@ def main() -> int:
             for name, arguments in commands.items():
                 command = [sys.executable, *(argument.format(f"cold{number}") for argument in arguments)]
                 begin = time.perf_counter()
-                subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False)
+                done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
                 best[name] = min(best[name], time.perf_counter() - begin)
+                assert done.returncode == ("lint" in command), name
     base = best["promptguard --version"]
     missed = False
     for name, seconds in best.items():

@@ -219,6 +219,7 @@ class Flow:
         prints, loops, branches: in the order of the source.
         texts: the ranges of static text in prefix blocks, in order; that of macros is not among them.
         rebound: where names are bound anew by ``set`` outside of any block: (name, offset).
+        composed: names of macros and captured blocks, which print static text too.
     """
 
     def __init__(self, document: Document, prefix: Prefix) -> None:
@@ -227,6 +228,7 @@ class Flow:
         self.branches: list[Branch] = []
         self.texts: list[tuple[int, int]] = []
         self.rebound: list[tuple[str, int]] = []
+        self.composed: set[str] = set()
         self._document = document
         self._prefix = prefix
         self._macros: list[Macro] = []
@@ -297,6 +299,7 @@ class Flow:
             section = block.sections[0]
             macro = Macro(section, scope)
             self._macros.append(macro)
+            self.composed.add(section.tag.label)
             scope.names[section.tag.label] = Value(macro=macro)
         elif block.name == "set" and block.sections:
             self._capture(block.sections[0], scope)
@@ -370,6 +373,7 @@ class Flow:
         """``{% set name %}…{% endset %}``: what the body prints is printed where the name is."""
         printed = self._captured(section.body, Scope(scope))
         value = Value(_joined(found.origins for found in printed))
+        self.composed.update(section.tag.targets)
         for target in section.tag.targets:
             scope.names[target] = value
             if self._depth == 1:

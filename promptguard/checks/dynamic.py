@@ -17,7 +17,15 @@ from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
 
+MOST_HITS = 1_000
+"""Of one rule in one document: nobody reads more."""
+
+_NOTHING_SHARED = 100
+"""Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
+
 _LONGEST_LABEL = 60
+_PARAGRAPH = 1_000  # code points above a line in which its heading is looked for
+_HEADING = r"#{1,6}\s.{1,200}|.{1,200}:|<[\w -]{1,60}>|\*\*.{1,200}\*\*"
 _LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
 _BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
 
@@ -38,11 +46,15 @@ _SEVERITY: dict[Changes, Severity] = {
 
 
 def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
-    """The findings of PG101 to PG107 in one prompt."""
+    """The findings of PG101 to PG107 in one prompt; at most ``MOST_HITS`` of each rule."""
     prefix = Prefix(document)
-    if prefix.starts:
-        flow = Flow(document, prefix)
-        yield from _Report(document, prefix, flow).hits(_minimum(options))
+    if not prefix.starts:
+        return
+    counts: dict[str, int] = {}
+    for hit in _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)):
+        counts[hit.code] = counts.get(hit.code, 0) + 1
+        if counts[hit.code] <= MOST_HITS:
+            yield hit
 
 
 def _minimum(options: Mapping[str, Any]) -> int:
@@ -56,6 +68,7 @@ class _Report:
         self._document = document
         self._prefix = prefix
         self._flow = flow
+        self._starts = [placeholder.start for placeholder in document.placeholders]
         self._reported: set[str] = set()
         self._static = _StaticText(document.text, flow)
 
@@ -137,11 +150,20 @@ class _Report:
             place.end,
             f"`{self._shown(place.start, place.end)}` {message}",
             nature.changes,
-            severity or _SEVERITY[nature.changes],
+            severity or self._severity(place, origin),
             nature.confidence,
             self._fix(place, origin),
             related,
         )
+
+    def _severity(self, place: Print, origin: Origin) -> Severity:
+        """That of how often the value changes; what differs from conversation to conversation costs nothing at the very end."""
+        changes = origin.nature.changes
+        if changes != "conversation" or origin.declared or self._static.behind(place.end) >= _NOTHING_SHARED:
+            return _SEVERITY[changes]
+        within = self._prefix.range_at(place.start)
+        ends = within is not None and self._static.last(within) < place.start and self._document.block_at(place.start) == "system"
+        return "note" if ends else "warning"
 
     def _shown(self, start: int, end: int) -> str:
         return shown(self._document.text[start : min(end, start + 100)])
@@ -166,6 +188,8 @@ class _Report:
         if label is None or re.compile(_BEHIND_VALUE).fullmatch(text, place.end, newline) is None:
             return None
         line = text[start : newline + 1]
+        if self._headed(start, low):
+            return None
         if "{{-" in line or "-}}" in line or not self._stands_alone(place, start, newline, high):
             return None
         content = line.rstrip("\r\n")
@@ -176,8 +200,7 @@ class _Report:
     def _stands_alone(self, place: Print, start: int, newline: int, target: int) -> bool:
         """Whether a line is text and one placeholder outside of any statement, and means the same at ``target``."""
         if self._document.template is None:
-            starts = [placeholder.start for placeholder in self._document.placeholders]
-            return bisect_right(starts, newline) - bisect_left(starts, start) == 1
+            return bisect_right(self._starts, newline) - bisect_left(self._starts, start) == 1
         body = self._document.template.body
         at = bisect_left(body, place.start, key=_start)
         node = body[at] if at < len(body) else None
@@ -193,7 +216,26 @@ class _Report:
         if not isinstance(last, Text) and (last.end > target or (isinstance(last, Block) and last.closing is None)):
             return False
         names = {part.name for part in node.expression.walk() if isinstance(part, Name)}
+        if not names.isdisjoint(self._flow.composed):
+            return False
         return not any(name.partition(".")[0] in names and offset > place.start for name, offset in self._flow.rebound)
+
+    def _headed(self, start: int, low: int) -> bool:
+        """Whether a heading stands over the paragraph of the line at ``start``, which would be left without it."""
+        text = self._document.text
+        above = text[max(low, start - _PARAGRAPH) : start].split("\n")[:-1]
+        blank = False
+        for number, line in reversed(list(enumerate(above))):
+            content = line.strip()
+            if not content:
+                blank = True
+                continue
+            if re.fullmatch(_HEADING, content):
+                title = number == 0 and start - low <= _PARAGRAPH and content.startswith("# ")
+                return not title  # that of the whole prompt stays over the rest
+            if blank:
+                return False
+        return False
 
     def _coarser(self, origin: Origin) -> Fix | None:
         pattern = origin.pattern
@@ -241,8 +283,9 @@ class _StaticText:
 
     def _find_last(self, low: int, high: int) -> int:
         text, printed = self._text, self._printed
+        seen = high  # all from here on is in lines that print
         for start, end in reversed(self._texts[bisect_left(self._starts, low) : bisect_left(self._starts, high)]):
-            stop = end
+            stop = min(end, seen)
             while stop > start:
                 piece = max(start, text.rfind("\n", start, stop) + 1)
                 if text[piece:stop].strip():
@@ -250,5 +293,6 @@ class _StaticText:
                     line_end = text.find("\n", stop, high)
                     if bisect_left(printed, line_end if line_end >= 0 else high) == bisect_left(printed, line):
                         return piece
+                    seen = line
                 stop = piece - 1
         return -1

@@ -76,8 +76,8 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
         at = _offset(document.source, error)
         again = list(places.duplicates())
         yield from map(_duplicate(document), again)
-        if all(at != second[0] for second, _ in again):
-            yield Hit("PG406", at, min(at + 1, len(document.text)), error.what)
+        if all(at != second[0] for _, second, _ in again):
+            yield _broken(document, at, error)
         try:
             return [Part(json.loads(document.text[start:end], parse_int=float), places, start, end, form, strict=False)]
         except (ValueError, RecursionError):
@@ -90,7 +90,7 @@ def _read_yaml(document: Document) -> _Read:
         stream = read_yaml(document.source)
     except InputError as error:
         at = _offset(document.source, error)
-        yield Hit("PG406", at, min(at + 1, len(document.text)), error.what)
+        yield _broken(document, at, error)
         return []
     parts = []
     for root in stream.documents:
@@ -102,8 +102,8 @@ def _read_yaml(document: Document) -> _Read:
         except InputError as error:
             strict = False
             at = _offset(document.source, error)
-            if all(at != second[0] for second, _ in again):
-                yield Hit("PG406", at, min(at + 1, len(document.text)), error.what)
+            if all(at != second[0] for _, second, _ in again):
+                yield _broken(document, at, error)
         try:
             value = python_value(root)
         except (ValueError, OverflowError):  # a number that Python does not take; check_json has said so
@@ -133,11 +133,16 @@ def _offset(source: Source, error: InputError) -> int:
     return min(source.line_starts[min(line, len(source.line_starts)) - 1] + column - 1, len(source.text))
 
 
-def _duplicate(document: Document) -> Callable[[tuple[Range, Range]], Hit]:
-    def make(found: tuple[Range, Range]) -> Hit:
-        (start, end), first = found
+def _broken(document: Document, at: int, error: InputError) -> Hit:
+    end = min(at + 1, len(document.text))
+    return Hit("PG406", max(0, end - 1), end, error.what)
+
+
+def _duplicate(document: Document) -> Callable[[tuple[str, Range, Range]], Hit]:
+    def make(found: tuple[str, Range, Range]) -> Hit:
+        pointer, (start, end), first = found
         message = f"the key `{shown(document.text[start:end])}` stands twice in one object"
-        return Hit("PG402", start, end, message, related=((*first, "the first one"),))
+        return Hit("PG402", start, end, message, related=((*first, "the first one"),), pointer=pointer)
 
     return make
 
@@ -145,13 +150,15 @@ def _duplicate(document: Document) -> Callable[[tuple[Range, Range]], Hit]:
 # PG405
 
 _MESSAGES: dict[LiteralKind, str] = {
-    "clock": "a time that somebody wrote down when the tools were made: `{}`",
+    "clock": "a time that was written into the tools when they were made: `{}`",
     "id": "an id that is drawn anew: `{}`",
     "temp-path": "a temporary path with a random part: `{}`",
     "environment": "the folder of one machine: `{}`",
 }
-# A default that is a time of a certain second comes from a clock; the last second of a day is the end of a range.
-_SECOND = re.compile(r"(?!.{11}23:59:59)\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:(?!00(?:[.,]0+)?(?![.,\d]))\d{2}")
+# A default that is a time of a certain second comes from a clock, one of a full minute or the end of a day from a person.
+_SECOND = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+_ROUND = re.compile(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
+_LONGEST_TIME = 40
 
 
 def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
@@ -161,8 +168,11 @@ def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
         literals = [
             (one.start - len(lead), one.end - len(lead), one.kind, one.changes) for one in found if one.start >= len(lead)
         ]
-        if label and not literals and len(text) < 40 and _SECOND.match(text):
-            literals = [(0, len(text), "clock", "request")]
+        if label and len(text) < _LONGEST_TIME:
+            if _ROUND.search(text):
+                continue
+            if not literals and _SECOND.match(text):
+                literals = [(0, len(text), "clock", "request")]
         if not literals:
             continue
         ranges = part.places.inside(pointer, [(start, end) for start, end, _, _ in literals], text)

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from promptguard.core.source import Span
 from promptguard.parse import json as json_text
 from promptguard.parse import yaml as yaml_text
+from promptguard.toolschema.plain import escape
 
 Range = tuple[int, int]
 
@@ -32,8 +34,8 @@ class Places(Protocol):
     def inside(self, pointer: str, ranges: Sequence[Range], text: str) -> list[Range]:
         """Ascending ranges of a text, which is the value, as they stand in the file."""
 
-    def duplicates(self) -> Iterator[tuple[Range, Range]]:
-        """Every key that its object had before, with the first."""
+    def duplicates(self) -> Iterator[tuple[str, Range, Range]]:
+        """Every key that its object had before: the pointer of its value, the key, and the first of its kind."""
 
 
 class JSONPlaces:
@@ -43,6 +45,7 @@ class JSONPlaces:
         self._text = text
         self._start, self._end = start, end
         self._made: json_text.JSONIndex | None = None
+        self._members: dict[int, dict[str | int | None, json_text.Node]] = {}
 
     @property
     def index(self) -> json_text.JSONIndex:
@@ -55,12 +58,11 @@ class JSONPlaces:
         return start, _line_end(self._text, start, end)
 
     def whole(self, pointer: str) -> Range:
-        node = self._node(pointer)
-        return self._start + node.start, self._start + node.end
+        return self._in_file(self._node(pointer).span)
 
     def key(self, pointer: str) -> Range:
         key = self._node(pointer).key
-        return (self._start + key.start, self._start + key.end) if key is not None else self.value(pointer)
+        return self._in_file(key) if key is not None else self.value(pointer)
 
     def inside(self, pointer: str, ranges: Sequence[Range], text: str) -> list[Range]:
         low, high = self.whole(pointer)
@@ -68,24 +70,37 @@ class JSONPlaces:
         offsets = iter(_raw_offsets(raw, [offset for found in ranges for offset in found]))
         return [(low + 1 + start, low + 1 + next(offsets)) for start in offsets]
 
-    def duplicates(self) -> Iterator[tuple[Range, Range]]:
-        stack = [self.index.root] if self.index.root is not None else []
+    def duplicates(self) -> Iterator[tuple[str, Range, Range]]:
+        stack = [("", self.index.root)] if self.index.root is not None else []
         while stack:
-            node = stack.pop()
-            stack.extend(reversed(node.children))
+            pointer, node = stack.pop()
+            members = [(f"{pointer}/{escape(str(child.name))}", child) for child in node.children]
             first: dict[str | int | None, json_text.Node] = {}
-            for child in node.children:
+            for at, child in members:
                 known = first.setdefault(child.name, child)
                 if known is not child and known.key is not None and child.key is not None:
-                    yield (
-                        (self._start + child.key.start, self._start + child.key.end),
-                        (self._start + known.key.start, self._start + known.key.end),
-                    )
+                    yield at, self._in_file(child.key), self._in_file(known.key)
+            stack.extend(reversed(members))
+
+    def _in_file(self, span: Span) -> Range:
+        return self._start + span.start, self._start + span.end
 
     def _node(self, pointer: str) -> json_text.Node:
-        node = self.index.node(pointer)
-        assert node is not None, pointer
+        node = self.index.root
+        assert node is not None
+        for part in pointer.split("/")[1:]:
+            if node.kind == "array":
+                node = node.children[int(part)]
+                continue
+            members = self._members.get(node.start)
+            if members is None:
+                members = self._members[node.start] = {child.name: child for child in node.children}
+            node = members[_name(part)]
         return node
+
+
+def _name(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")
 
 
 def _raw_offsets(raw: str, offsets: Sequence[int]) -> list[int]:
@@ -108,6 +123,7 @@ class YAMLPlaces:
     def __init__(self, text: str, root: yaml_text.Node) -> None:
         self._text = text
         self._root = root
+        self._numbers: dict[int, dict[str, int]] = {}
 
     def value(self, pointer: str) -> Range:
         return self._range(self._find(pointer)[0])
@@ -132,26 +148,30 @@ class YAMLPlaces:
             found.append((start, at))
         return found
 
-    def duplicates(self) -> Iterator[tuple[Range, Range]]:
-        stack = [self._root]
+    def duplicates(self) -> Iterator[tuple[str, Range, Range]]:
+        stack = [("", self._root)]
         while stack:
-            node = stack.pop()
-            stack.extend(reversed(node.children))
+            pointer, node = stack.pop()
+            names = [key.text for key in node.keys] or range(len(node.children))
+            members = [(f"{pointer}/{escape(str(name))}", child) for name, child in zip(names, node.children, strict=True)]
             first: dict[str, yaml_text.Node] = {}
-            for key in node.keys:
+            for (at, _), key in zip(members, node.keys, strict=False):
                 known = first.setdefault(key.text, key)
                 if known is not key:
-                    yield self._range(key), self._range(known)
+                    yield at, self._range(key), self._range(known)
+            stack.extend(reversed(members))
 
     def _find(self, pointer: str) -> tuple[yaml_text.Node, yaml_text.Node | None]:
         node, key = self._root, None
         for part in pointer.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
             if node.kind == "mapping":
-                number = max(number for number, member in enumerate(node.keys) if member.text == name)
+                numbers = self._numbers.get(id(node))
+                if numbers is None:
+                    numbers = self._numbers[id(node)] = {member.text: number for number, member in enumerate(node.keys)}
+                number = numbers[_name(part)]
                 key = node.keys[number]
             else:
-                number, key = int(name), None
+                number, key = int(part), None
             node = node.children[number]
         return node, key
 

@@ -53,14 +53,15 @@ def _needs_name(tool: dict[str, Any]) -> bool:
 
 def check_schemas(document: Document, part: Part) -> Iterator[Hit]:
     """PG406 for the schemas of the arguments."""
+    # Tools that the provider brings along have a ``type`` of their own.
+    elements = {f"{pointer}/{number}" for pointer, tools in tool_lists(part.value) for number in range(len(tools))}
     for pointer, role, schema, _ in visit(part.value):
         if role is not Role.SCHEMA:
             continue
-        if "type" in schema:
+        if "type" in schema and pointer not in elements:
             yield from _check_type(document, part, pointer, schema["type"])
         if "properties" in schema and not isinstance(schema["properties"], dict):
             yield _hit(
-                document,
                 part,
                 f"{pointer}/properties",
                 "properties are an object with schemas by name, and this is none",
@@ -85,9 +86,7 @@ def _check_type(document: Document, part: Part, pointer: str, kind: object) -> I
 def _check_required(document: Document, part: Part, pointer: str, schema: dict[str, Any]) -> Iterator[Hit]:
     required, properties = schema["required"], schema.get("properties")
     if not isinstance(required, list):
-        yield _hit(
-            document, part, f"{pointer}/required", "required is a list of the names of properties, and this is none", "error"
-        )
+        yield _hit(part, f"{pointer}/required", "required is a list of the names of properties, and this is none", "error")
         return
     names = properties if isinstance(properties, dict) and _is_closed(schema, pointer) else None
     seen: set[str] = set()

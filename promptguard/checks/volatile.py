@@ -42,6 +42,9 @@ def _set(text: str) -> frozenset[str]:
 _DAYS = _set("date day weekday month year today yesterday tomorrow week")
 _PROCESS = _set("hostname host gethostname pid getpid uname node platform environ getenv env environment os workspace")
 
+# What is counted anew on each turn; other counts (``tool_count``) are sizes of something that stays.
+_COUNTED = _set("message messages turn token tokens request retry call step attempt query conversation visit error")
+
 _GETTERS = _set("get fetch load read make new generate create gen compute build current")
 _FORMATTERS = _set("format fmt parse to as is has render humanize localize convert escape quote indent wrap validate check")
 _RANDOM_MODULES = _set("random rng rand np numpy secrets faker")
@@ -102,8 +105,10 @@ LISTING = Nature("PG204", "a listing of files", "deployment", "high")
 def of_variable(name: str) -> Nature | None:
     """What a variable is that is called so (dotted); ``None`` where its name does not say."""
     kind = kind_of_name(name)
+    found = words(name.rpartition(".")[2])
+    if kind == "counter" and len(found) > 1 and found[-1] == "count" and _COUNTED.isdisjoint(found):
+        return None
     if kind == "text":
-        found = words(name.rpartition(".")[2])
         if len(found) > 1 and found[-1] == "set" and _ORDERED_SETS.isdisjoint(found):
             return UNORDERED._replace(what="a set, as its name says", confidence="medium")
         return None

@@ -26,16 +26,14 @@ def baseline(paths: tuple[str, ...], output: str | None, config: str | None) -> 
 
     Exit codes: 0 done, 2 a file could not be judged; the file is not written then.
     """
-    from promptguard.core.discover import find_files
     from promptguard.core.files import replace_file
     from promptguard.lint.baseline import baseline_text
     from promptguard.lint.load import make_plan
-    from promptguard.lint.run import SUFFIXES, collect, declared_files, exit_code, lint_files
+    from promptguard.lint.run import collect, exit_code, find_targets, lint_files
     from promptguard.report.findings import write_findings
 
     plan = make_plan({"config": config})
-    targets = find_files(paths or (".",), SUFFIXES, plan.excluded(), also=declared_files(plan.settings))
-    result = collect(lint_files(targets, plan.settings, jobs=plan.jobs))
+    result = collect(lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs))
     if exit_code(result, paths_given=bool(paths)) == 2:
         write_findings(result, "concise", lambda text: click.echo(text, nl=False, err=True))
         return 2

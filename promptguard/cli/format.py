@@ -55,7 +55,7 @@ def format_command(
     from promptguard.formatting.run import exit_code, format_files
     from promptguard.report.formatted import Printer
 
-    loaded = load_config(Path.cwd(), config)
+    loaded = load_config(explicit=config)
     settings: dict[str, Any] = {name.replace("-", "_"): value for name, value in loaded.format.items()}
     settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
     options = _options(settings, wire=wire, written=not (wire or diff or check))
@@ -68,7 +68,7 @@ def format_command(
         outcomes.append(outcome)
         printer.show_stream(outcome)
     else:
-        base = Path.cwd() if flags["exclude"] or loaded.path is None else loaded.path.absolute().parent
+        base = str(Path.cwd()) if flags["exclude"] else loaded.folder
         for outcome in format_files(_find(paths, settings.get("exclude", ()), base), options, write=mode == "write"):
             outcomes.append(outcome.without_text())
             printer.show(outcome)
@@ -101,12 +101,12 @@ def _check_usage(paths: tuple[Path, ...], *, check: bool, diff: bool, wire: bool
         raise ConfigError("takes one file", where="--wire", hint="name it")
 
 
-def _find(paths: tuple[Path, ...], exclude: list[str], base: Path) -> list[Any]:
+def _find(paths: tuple[Path, ...], exclude: list[str], base: str) -> list[Any]:
     from promptguard.core.discover import exclude_rule, find_files
     from promptguard.formatting.documents import SUFFIXES
 
     names = [str(path) for path in paths] or ["."]
-    return find_files(names, SUFFIXES, [exclude_rule(exclude, str(base))] if exclude else [])
+    return find_files(names, SUFFIXES, [exclude_rule(exclude, base)] if exclude else [])
 
 
 def _standard_input(name: str | None, options: Options) -> Outcome:

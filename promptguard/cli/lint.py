@@ -1,6 +1,5 @@
 """``promptguard lint``."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
@@ -144,17 +143,15 @@ def _baseline(plan: Plan) -> Baseline | None:
 def _files(
     flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None, paths: Sequence[str]
 ) -> tuple[LintResult, list[Change]]:
-    from promptguard.core.discover import find_files
     from promptguard.lint.check import Checker
-    from promptguard.lint.run import SUFFIXES, collect, declared_files, fix_file, lint_files
+    from promptguard.lint.run import collect, find_targets, fix_file, lint_files
 
     cache = None
     if not flags["no_cache"]:
         from promptguard.lint.cache import Cache
 
         cache = Cache(plan.cache_dir, plan.settings)
-    targets = find_files(paths or (".",), SUFFIXES, plan.excluded(), also=declared_files(plan.settings))
-    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache)
+    results = lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs, cache=cache)
     changes: list[Change] = []
     found: list[FileResult] = []
     checker = Checker(plan.settings) if flags["fix"] or flags["diff"] else None
@@ -168,7 +165,7 @@ def _files(
             result = result if flags["diff"] else after  # noqa: PLW2901
             changes += [change] if change is not None else []
         found.append(result)
-    return collect(found, fixed=0 if flags["diff"] else sum(change.count for change in changes)), changes
+    return collect(found, fixed=0 if flags["diff"] else sum(change.fixes for change in changes)), changes
 
 
 def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:
@@ -190,9 +187,9 @@ def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | N
     except InputError:
         return collect([result]), []
     if flags["diff"]:
-        return collect([result]), [change] if change.count else []
+        return collect([result]), [change] if change.fixes else []
     _write(lambda write: write(("\ufeff" if data.startswith(b"\xef\xbb\xbf") else "") + change.after), "utf-8")
-    return collect([after], fixed=change.count), []
+    return collect([after], fixed=change.fixes), []
 
 
 def _show(result: LintResult, changes: Sequence[Change], flags: Mapping[str, Any], plan: Plan) -> None:
@@ -218,7 +215,7 @@ def _show_changes(result: LintResult, changes: Sequence[Change]) -> None:
     from promptguard.report.formatted import unified_diff
 
     _write(lambda write: [write(unified_diff(change.path, change.before, change.after)) for change in changes], "utf-8")
-    fixes = sum(change.count for change in changes)
+    fixes = sum(change.fixes for change in changes)
     files = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
     say(
         f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}; "

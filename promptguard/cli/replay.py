@@ -16,6 +16,7 @@ from promptguard.core.config import REPLAY_OPTIONS, Option, load_config
 FILE = click.Path(path_type=Path, readable=False)  # our own reader says it in our own words
 # These choose what is measured; one of them on the command line replaces whichever the configuration file has.
 ENGINE_CHOICES = ("server", "engine", "model", "model_from")
+_PATHS = frozenset(option.name for option in REPLAY_OPTIONS if option.kind == "path")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -115,7 +116,8 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
 def _settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
     """The flags, and for those not given what the configuration file says. Names have underscores."""
     settings: dict[str, Any] = dict.fromkeys(flags)
-    settings.update((name.replace("-", "_"), value) for name, value in load_config(Path.cwd(), config).replay.items())
+    said = load_config(explicit=config).replay
+    settings.update((name.replace("-", "_"), Path(str(value)) if name in _PATHS else value) for name, value in said.items())
     if any(flags[name] is not None for name in ENGINE_CHOICES):
         settings.update(dict.fromkeys(ENGINE_CHOICES))
     settings.update((name, value) for name, value in flags.items() if value not in (None, ()))

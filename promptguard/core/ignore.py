@@ -6,7 +6,6 @@ hours on a name that is made for it (``*a*a*a*a*b``). This one takes time propor
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -18,10 +17,10 @@ _CLASSES = {
     "alpha": str.isalpha,
     "digit": str.isdigit,
     "lower": str.islower,
-    "punct": string.punctuation.__contains__,
+    "punct": r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~""".__contains__,
     "space": str.isspace,
     "upper": str.isupper,
-    "xdigit": string.hexdigits.__contains__,
+    "xdigit": "0123456789abcdefABCDEF".__contains__,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from promptguard.checks.base import BLOCKS, Block, Document
@@ -82,11 +83,17 @@ class Coster:
             self._counted.clear()
             self._kept = 0
         if self._counter is None:
-            self._counter = counter(self._tokenizer)
+            self._counter = _loaded(self._tokenizer)
         made = _Counts(document, self._counter)
         self._counted[id(document)] = (document, made)
         self._kept += len(document.text)
         return made
+
+
+@lru_cache(maxsize=2)
+def _loaded(tokenizer: str | None) -> Counter:
+    """Costers come and go with the files that they are for; a tokenizer may take a second to load."""
+    return counter(tokenizer)
 
 
 class _Piece(NamedTuple):

@@ -1,11 +1,11 @@
 """Check many files: with several processes where that pays, from the cache where it can, in one order whatever happens."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH119 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from promptguard.core.digest import digest
@@ -14,7 +14,7 @@ from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_f
 from promptguard.lint.check import MAX_BYTES, Checker
 from promptguard.lint.fix import fix_text, has_fix
 from promptguard.lint.reading import is_declared, may_hold_prompt
-from promptguard.lint.result import FileResult, LintResult
+from promptguard.lint.result import FileResult, LintResult, Record
 from promptguard.lint.select import ALWAYS
 from promptguard.lint.settings import Settings
 
@@ -22,25 +22,29 @@ if TYPE_CHECKING:
     from promptguard.core.discover import Target
     from promptguard.lint.baseline import Baseline
     from promptguard.lint.cache import Cache
+    from promptguard.lint.load import Plan
 
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
 _CHUNK = 64 << 10  # bytes that a process is given at a time
 SUFFIXES = (
-    *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty", ".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
-    *(".sh", ".bash", ".service", "dockerfile", "containerfile", "modelfile", "procfile"),
+    *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
+    *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
+    *(".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
+    *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),
 )
 """How the names of files end that are looked into, in lower case."""
+_BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
 _BOM = b"\xef\xbb\xbf"
 
 
 class Change(NamedTuple):
-    """What the fixes make of a file: its text before and after (without a byte order mark), and how many there are."""
+    """What the fixes make of a file: its text before and after (without a byte order mark), and how many fixes that were."""
 
     path: str
     before: str
     after: str
-    count: int
+    fixes: int
 
 
 class _Job(NamedTuple):
@@ -99,9 +103,16 @@ def lint_files(
         cache.save()
 
 
-def declared_files(settings: Settings) -> Callable[[str], bool] | None:
-    """What says whether a file is declared as a prompt, whatever its name is; ``None`` where none is."""
-    return (lambda path: is_declared(path, settings)) if settings.prompts else None
+def find_targets(paths: Sequence[str], plan: Plan) -> list[Target]:
+    """The files at and below some paths that are looked into."""
+    from promptguard.core.discover import find_files
+
+    def also(path: str) -> bool:
+        if os.path.basename(path).lower().startswith(_BEGINNINGS):
+            return True
+        return bool(plan.settings.prompts) and is_declared(path, plan.settings)
+
+    return find_files(paths or (".",), SUFFIXES, plan.excluded(), also=also)
 
 
 def result_key(path: str, named: bool, data: bytes) -> str:
@@ -137,7 +148,7 @@ def fix_data(
         return baseline.without(result) if baseline is not None else result
 
     fixed = fix_text(text, check(text), check, unsafe=unsafe)
-    return fixed.result, Change(path, text, fixed.text, fixed.count)
+    return fixed.result, Change(path, text, fixed.text, fixed.applied)
 
 
 def fix_file(
@@ -174,7 +185,9 @@ def fix_file(
 
 def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
     """A whole run from the results of its files."""
-    records, files, looked_at, suppressed, skipped = [], 0, 0, 0, []
+    records: list[Record] = []
+    skipped: list[tuple[str, str]] = []
+    files = looked_at = suppressed = 0
     for result in results:
         records += result.records
         files += result.checked

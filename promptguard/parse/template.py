@@ -1,11 +1,14 @@
 """Jinja templates with exact places, for the linter: a parser that is faster than jinja2 and knows where every node stands.
 
-It accepts what jinja2 accepts with its default delimiters, its extensions ``do``, ``loopcontrols`` and ``i18n``, and the
-``generation`` tag of chat templates, and reports an error where jinja2's parser does, with these exceptions: nesting that
-overflows jinja2's stack is no error as long as brackets are not nested deeper than a hundred, and identifiers follow the
-Unicode version of Python. What jinja2 finds only when it compiles (a block name twice, an unknown filter) is no error here.
+It accepts what jinja2's parser accepts with its default delimiters, its extensions ``do``, ``loopcontrols`` and ``i18n``, and the
+``generation`` tag of chat templates, makes the same tree of it, and has an error where jinja2 refuses. The exceptions:
 
-It never raises, needs time linear in the source, and imports nothing that takes time.
+- Blocks nest to any depth and brackets to a depth of eighty; jinja2 runs out of stack at some depth below that.
+- Identifiers are those of the running Python; jinja2 has a list of its own of characters.
+- ``{% from 'a' import b 'with' context %}``, with the quotes, is an error here only.
+
+What jinja2 finds when it compiles a template (a block name twice, an unknown filter, an assignment to ``loop``) is no error.
+The parser never raises, takes time linear in the source, and imports nothing that takes time.
 """
 
 from __future__ import annotations
@@ -39,12 +42,14 @@ _TAG = re.compile(
         (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
       | (?P<code> [^'"{{}}]* (?: (?:{STRING}) [^'"{{}}]* )* ) \}}\}}
     )
-  | \{{% [-+]? \s* (?!\s) (?P<tag> [A-Za-z_][A-Za-z0-9_]* (?![A-Za-z0-9_]) ) \s* (?!\s) (?P<rest> [^'"%{{]* (?: (?: {STRING} | %(?!\}}) | \{{(?![{{%#]) ) [^'"%{{]* )* ) %\}}
+  | \{{% [-+]? \s* (?!\s) (?P<tag> [A-Za-z_][A-Za-z0-9_]* (?![A-Za-z0-9_]) ) \s* (?!\s)
+    (?P<rest> [^'"%{{]* (?: (?: {STRING} | %(?!\}}) | \{{(?![{{%#]) ) [^'"%{{]* )* ) %\}}
   | \{{[{{%#]
     """,
     re.VERBOSE,
 )
 _OPENING = re.compile(r"\{[{%#]")
+_BRACES = re.compile(r"\{[{%#]|[}%]\}").search
 _CODE = re.compile(r"\{[{%][-+]?\s*").match
 _STRING = re.compile(STRING).match
 _TAG_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
@@ -55,6 +60,7 @@ _CUSTOM_END = re.compile(r"\{%[-+]?\s*end(\w+)").finditer
 _IN_BRACES = re.compile(r"""['"{}]""").search
 _IN_PERCENT = re.compile(r"""['"]|%\}""").search
 
+_LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
 _BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))
 _MIDDLES = {"elif": ("if",), "else": ("if", "for"), "pluralize": ("trans",)}
 
@@ -152,27 +158,22 @@ class _Parser(Expressions):
         """Read a comment, or a tag that the regular expression gave up on; return where it ends."""
         text = self.text
         if text[start + 1] == "#":
-            end = text.find("#}", start + 2)
-            if end < 0:
-                sign = text[start + 2 : start + 3]
-                if text[start + 2 + (sign in ("-", "+")) :] not in ("", "\n", "\r\n", "\r"):  # jinja does not miss an end here
-                    self.errors.append((start, "unclosed comment"))
-                end = len(text)
-            self.body.append(Comment(start, min(end + 2, len(text))))
-            return min(end + 2, len(text))
+            return self._comment(start)
         opening = _CODE(text, start)
         assert opening
         code = opening.end()
         closing = "}}" if text[start + 1] == "{" else "%}"
         last = -1 if self.unclosed else self._end_of_tag(code, closing)
         if last < 0:
+            # a quote or brace too many, or no end: the tag goes to the nearest braces
             self.unclosed = True
-            last = text.find(closing, code)
-        if last < 0:
-            self.errors.append((start, "unclosed tag"))
-            last = end = len(text)
-        else:
+            braces = _BRACES(text, code)
+            last = braces.start() if braces else len(text)
+        if text.startswith(closing, last):
             end = last + 2
+        else:
+            end = last
+            self.errors.append((start, "unclosed tag"))
         if closing == "}}":
             self._code(start, end, code, last)
         elif raw := _RAW(text, start):
@@ -183,6 +184,16 @@ class _Parser(Expressions):
             self.errors.append((code, "expected the name of a tag"))
             self.load(code, last)
             self.body.append(Tag(start, end, "", [], self.salvage()))
+        return end
+
+    def _comment(self, start: int) -> int:
+        end = self.text.find("#}", start + 2) + 2
+        if end < 2:
+            sign = self.text[start + 2 : start + 3]
+            if self.text[start + 2 + (sign in ("-", "+")) :] not in _LAST_LINE_END:
+                self.errors.append((start, "unclosed comment"))
+            end = len(self.text)
+        self.body.append(Comment(start, end))
         return end
 
     def _end_of_tag(self, position: int, closing: str) -> int:
@@ -212,32 +223,33 @@ class _Parser(Expressions):
         else:
             end = after = len(text)
             rest = text[start:].lstrip() if text[start - 3] == "-" else text[start:]
-            if rest not in ("", "\n", "\r\n", "\r"):  # jinja does not miss an end here
+            if rest not in _LAST_LINE_END:
                 self.errors.append((start, "unclosed raw block"))
         if end > start:
             self.body.append(Text(start, end, raw=True))
         return after
 
-    def _error(self, problem: Unreadable) -> None:
-        self.errors.append((self.starts[problem.at], problem.message))
+    def _read(self, reader: Callable[[_Parser], _Content]) -> _Content | None:
+        """What a reader makes of all tokens of a tag; ``None`` if they do not fit."""
+        try:
+            content = reader(self)
+            if self.tokens[self.at]:
+                raise self.unexpected(self.at)
+        except Unreadable as problem:
+            self.errors.append((self.starts[problem.at], problem.message))
+        except RecursionError:  # the caller left little room
+            self.errors.append((self.starts[0], "brackets are nested too deeply"))
+        else:
+            return content
+        return None
 
     def _code(self, start: int, end: int, code: int, last: int) -> None:
         """An output whose code is no bare name."""
         if last > code and self.text[last - 1] == "-":
             last -= 1
         self.load(code, last)
-        node: Expr
-        try:
-            node = self.sequence()
-            if self.tokens[self.at]:
-                raise self.unexpected(self.at)
-        except Unreadable as problem:
-            self._error(problem)
-            node = Broken(code, last, self.salvage())
-        except RecursionError:
-            self.errors.append((code, "brackets are nested too deeply"))
-            node = Broken(code, last, [])
-        self._output(Output(start, end, node))
+        content = self._read(_Parser._do)
+        self._output(Output(start, end, content[1][0] if content else Broken(code, last, self.salvage())))
 
     def _output(self, output: Output) -> None:
         self.body.append(output)
@@ -253,20 +265,12 @@ class _Parser(Expressions):
         self.load(code, last)
         self.required = False
         if name in _READERS:
-            try:
-                targets, expressions, label = _READERS[name](self)
-                if self.tokens[self.at]:
-                    raise self.unexpected(self.at)
-            except Unreadable as problem:
-                self._error(problem)
-                targets, expressions, label = [], self.salvage(), ""
-            except RecursionError:
-                self.errors.append((code, "brackets are nested too deeply"))
-                targets, expressions, label = [], [], ""
+            content = self._read(_READERS[name])
         else:
-            targets, expressions, label = [], self.salvage(), ""
+            content = None
             if not name.startswith("end"):
                 self.errors.append((start, f"unknown tag {name!r}"))
+        targets, expressions, label = content or ([], self.salvage(), "")
         self._place(Tag(start, end, name, targets, expressions, label))
 
     def _place(self, tag: Tag) -> None:
@@ -354,9 +358,9 @@ class _Parser(Expressions):
         return [], [test], ""
 
     def _for(self) -> _Content:
-        targets = self._targets(stop="in")
+        targets = self._targets()
         self.expect("in")
-        expressions = [self.sequence(conditional=False, stop="recursive")]
+        expressions = [self.sequence(conditional=False)]
         if self.skip("if"):
             expressions.append(self.expression())
         self.skip("recursive")
@@ -524,22 +528,18 @@ class _Parser(Expressions):
             raise Unreadable(self.at, f"cannot assign to {self.tokens[self.at]!r}")
         return self.name()
 
-    def _targets(self, stop: str = "", namespace: bool = False) -> list[str]:
+    def _targets(self, namespace: bool = False) -> list[str]:
         """The names that a tag assigns to, from one or from several with commas between them and perhaps in brackets."""
         names: list[str] = []
-        first = self.at
-        while self.at == first or self.tokens[self.at] not in ("", stop):
+        while True:
             if self.tokens[self.at] == "(":
                 names += self._names_in_brackets()
-            elif self.tokens[self.at] == stop:
-                raise self.unexpected(self.at)
             else:
                 names.append(self._target())
                 if namespace and self.skip("."):
                     names[-1] += "." + self.name()
-            if not self.skip(","):
-                break
-        return names
+            if not self.skip(",") or not self.tokens[self.at]:
+                return names
 
     def _names_in_brackets(self) -> list[str]:
         first = self.at

@@ -1,7 +1,7 @@
 """Jinja expressions with exact places.
 
-A tag is split into tokens by one regular expression, all in C; a token is its own text, so a name, a keyword and an operator are
-told apart where the grammar asks. Operators are read with a stack of their own: only brackets cost recursion, and that is bounded.
+A tag is split into tokens by one regular expression, all in C. A token is its own text: names, keywords and operators are told
+apart where the grammar asks. Operators are read with a stack of their own, so only brackets cost recursion, and that is bounded.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from promptguard.parse.template_nodes import (
 )
 
 STRING = r"""'[^'\\]*(?:\\[\s\S][^'\\]*)*'|"[^"\\]*(?:\\[\s\S][^"\\]*)*\""""
-_SPACES = r"\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 # any run of letters, digits and characters beyond ASCII; whether it is an identifier is asked where a name is expected
-_NAME = rf"[^\x00-@\[-^`{{-\x7f{_SPACES}][^\x00-/:-@\[-^`{{-\x7f{_SPACES}]*"
+_NAME = r"[^\s\x00-@\[-^`{-\x7f][^\s\x00-/:-@\[-^`{-\x7f]*"
 _DIGITS = r"\d+(?:_\d+)*"
 _FLOAT = rf"(?<!\.){_DIGITS}(?:\.{_DIGITS}(?:[eE][+-]?{_DIGITS})?|[eE][+-]?{_DIGITS})"
-_INTEGER = (
-    r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?[0-7]+(?:_[0-7]+)*|[1-9]\d*(?:_\d+)*|0+(?:_0+)*"
-)
+_INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?[0-7]+(?:_[0-7]+)*|[1-9]\d*(?:_\d+)*|0+(?:_0+)*"
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
 _split = re.compile(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
+_is_operator = re.compile(_OPERATOR).fullmatch
 _is_string = re.compile(STRING).fullmatch
 _escape = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
 _UNCLOSED = "unclosed string"
-_DEPTH_LIMIT = 100  # nested brackets; jinja2 itself gives up at about 70
+_DEPTH_LIMIT = 80  # nested brackets; jinja2 runs out of stack at about 70
 _INTEGER_LIMIT = 4300  # decimal digits; Python converts no longer ones
 _QUOTES = frozenset("'\"")
 _DIGIT = frozenset("0123456789")
+_LITERAL = _QUOTES | _DIGIT | frozenset("[{")
 _BASES = frozenset("xXbBoO")
 CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _SIGNS = {"-": "neg", "+": "pos"}
 _PREFIXES = frozenset(("-", "+", "not"))
+_STARTS_NOTHING = frozenset((")", "]", "}", ",", ":", "=", "|", "."))
 _NO_ARGUMENT = frozenset(("else", "or", "and"))
 _NOT, _COMPARISON, _CONCATENATION = 3, 4, 6
 _LEVELS = {
@@ -115,29 +115,29 @@ class Expressions:
 
     def unexpected(self, at: int) -> Unreadable:
         """That the token at an index does not fit there."""
-        token = self.tokens[at]
-        if token == _UNCLOSED:
+        lexeme = self.tokens[at]
+        if lexeme == _UNCLOSED:
             return Unreadable(at, _UNCLOSED)
-        if not token:
+        if not lexeme:
             return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
-        first = token[0]
-        if len(token) > 2 and not (first.isidentifier() or first in _QUOTES or first in _DIGIT):
-            token = first  # no token at all, but all the rest of the tag
-        return Unreadable(at, f"unexpected {token if len(token) <= 40 else token[:39] + '…'!r}")
+        first = lexeme[0]
+        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _is_operator(lexeme)):
+            lexeme = first  # no token, but all the rest of the tag
+        return Unreadable(at, f"unexpected {lexeme if len(lexeme) <= 40 else lexeme[:39] + '…'!r}")
 
-    def expect(self, token: str) -> None:
+    def expect(self, lexeme: str) -> None:
         """Step over a token.
 
         Raises:
             Unreadable: if another one is next.
         """
-        if self.tokens[self.at] != token:
+        if self.tokens[self.at] != lexeme:
             raise self.unexpected(self.at)
         self.at += 1
 
-    def skip(self, token: str) -> bool:
+    def skip(self, lexeme: str) -> bool:
         """Step over a token if it is next."""
-        if self.tokens[self.at] != token:
+        if self.tokens[self.at] != lexeme:
             return False
         self.at += 1
         return True
@@ -148,36 +148,42 @@ class Expressions:
         Raises:
             Unreadable: if there is none.
         """
-        token = self.tokens[self.at]
-        if not token.isidentifier():
+        lexeme = self.tokens[self.at]
+        if not lexeme.isidentifier():
             raise self.unexpected(self.at)
         self.at += 1
-        return token
+        return lexeme
 
-    def salvage(self, at: int = 0) -> list[Expr]:
-        """All expressions that can be read from an index on, tokens between them left out."""
+    def salvage(self) -> list[Expr]:
+        """All expressions that can be read, tokens between them left out."""
         found = []
-        while self.tokens[at]:
+        at = 0
+        while lexeme := self.tokens[at]:
+            if lexeme in _STARTS_NOTHING:
+                at += 1
+                continue
             self.at, self.depth = at, 0
             try:
                 found.append(self.expression())
                 at = self.at
             except Unreadable as problem:
+                if self.depth > _DEPTH_LIMIT:
+                    break
                 at = max(at + 1, problem.at)
+            except RecursionError:
+                break
         return found
 
-    def sequence(self, conditional: bool = True, stop: str = "") -> Expr:
-        """An expression, or several with commas between them and perhaps behind, up to the end of the tag or a name."""
-        first = self.at
-        if self.tokens[first] == stop:
-            raise self.unexpected(first)
+    def sequence(self, conditional: bool = True) -> Expr:
+        """An expression, or several with commas between them and perhaps one behind that ends the tag."""
+        start = self.starts[self.at]
         node = self.expression() if conditional else self.operators()
         if self.tokens[self.at] != ",":
             return node
         items = [node]
-        while self.skip(",") and self.tokens[self.at] not in ("", stop):
+        while self.skip(",") and self.tokens[self.at]:
             items.append(self.expression() if conditional else self.operators())
-        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
+        return Sequence(start, self.ends[self.at - 1], "tuple", items)
 
     def expression(self) -> Expr:
         """A whole expression, without commas.
@@ -199,7 +205,7 @@ class Expressions:
             else:
                 node = Conditional(start, self.ends[self.at - 1], node, test, None)
         end = self.ends[self.at - 1]
-        for start, then, test in reversed(pending):  # noqa: B020
+        for start, then, test in reversed(pending):
             node = Conditional(start, end, then, test, node)
         return node
 
@@ -211,10 +217,10 @@ class Expressions:
         while True:
             at = self.at
             start = starts[at]
-            token = tokens[at]
-            if token not in _PREFIXES:
+            lexeme = tokens[at]
+            if lexeme not in _PREFIXES:
                 node = self._postfix()
-            elif token != "not":
+            elif lexeme != "not":
                 node = self._signed()
             elif pending and pending[-1][0] > _NOT:
                 node = self._postfix()  # a name here
@@ -222,14 +228,14 @@ class Expressions:
                 pending.append((_NOT, ["not"], [], start))
                 self.at = at + 1
                 continue
-            token = tokens[self.at]
-            if token == "|" or token == "is":
+            lexeme = tokens[self.at]
+            if lexeme == "|" or lexeme == "is":
                 node = self._filters(node, start)
-                token = tokens[self.at]
-            level = _LEVELS.get(token, 0)
-            if token == "not":
+                lexeme = tokens[self.at]
+            level = _LEVELS.get(lexeme, 0)
+            if lexeme == "not":
                 if tokens[self.at + 1] == "in":
-                    token = "not in"
+                    lexeme = "not in"
                 else:
                     level = 0
             if pending:
@@ -247,10 +253,10 @@ class Expressions:
             if pending and pending[-1][0] == level:
                 pending[-1][2].append(node)
                 if level == _COMPARISON:
-                    pending[-1][1].append(token)
+                    pending[-1][1].append(lexeme)
             else:
-                pending.append((level, [token], [node], start))
-            self.at += 2 if token == "not in" else 1
+                pending.append((level, [lexeme], [node], start))
+            self.at += 2 if lexeme == "not in" else 1
 
     def filter(self, value: Expr | None, start: int) -> Filter:
         """The name of a filter and its arguments."""
@@ -275,20 +281,20 @@ class Expressions:
         tokens = self.tokens
         at = self.at
         start = self.starts[at]
-        token = tokens[at]
+        lexeme = tokens[at]
         node: Expr
-        if token.isidentifier():
+        if lexeme.isidentifier():
             at += 1
-            if token in CONSTANTS:
-                node = Const(start, start + len(token), CONSTANTS[token])
+            if lexeme in CONSTANTS:
+                node = Const(start, start + len(lexeme), CONSTANTS[lexeme])
             else:
-                node = Name(start, start + len(token), token)
+                node = Name(start, start + len(lexeme), lexeme)
         else:
-            node = self._literal(token)
+            node = self._literal(lexeme)
             at = self.at
         while True:
-            token = tokens[at]
-            if token == ".":
+            lexeme = tokens[at]
+            if lexeme == ".":
                 at += 1
                 name = tokens[at]
                 if name.isidentifier():
@@ -296,12 +302,12 @@ class Expressions:
                 else:
                     node = Item(start, self.ends[at], node, self._index_behind_dot(at))
                 at += 1
-            elif token == "[":
+            elif lexeme == "[":
                 self.at = at
                 index = self._index()
                 at = self.at
                 node = Item(start, self.ends[at - 1], node, index)
-            elif token == "(":
+            elif lexeme == "(":
                 self.at = at
                 arguments = self._arguments()
                 at = self.at
@@ -310,10 +316,10 @@ class Expressions:
                 self.at = at
                 return node
 
-    def _literal(self, token: str) -> Expr:
+    def _literal(self, lexeme: str) -> Expr:
         at = self.at
         start = self.starts[at]
-        first = token[:1]
+        first = lexeme[:1]
         if first in _QUOTES:
             value = self.string()
             if self.tokens[self.at][:1] in _QUOTES:
@@ -328,36 +334,30 @@ class Expressions:
         if first == "(":
             return self.parentheses()
         if first == "[":
-            items = self._items("]", False)
+            items, _ = self._bracketed("]")
             return Sequence(start, self.ends[self.at - 1], "list", items)
         if first == "{":
-            items = self._items("}", True)
+            items, _ = self._bracketed("}", pairs=True)
             return Sequence(start, self.ends[self.at - 1], "dict", items)
         raise self.unexpected(at)
 
-    def _deeper(self) -> None:
+    def parentheses(self) -> Expr:
+        """What stands in parentheses: an expression, or a tuple."""
+        first = self.at
+        items, comma = self._bracketed(")")
+        if len(items) == 1 and not comma:
+            return items[0]
+        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
+
+    def _open_bracket(self) -> None:
         self.depth += 1
         if self.depth > _DEPTH_LIMIT:
             raise Unreadable(self.at, "brackets are nested too deeply")
         self.at += 1
 
-    def parentheses(self) -> Expr:
-        first = self.at
-        self._deeper()
-        items: list[Expr] = []
-        comma = True
-        while not self.skip(")"):
-            if not comma:
-                raise self.unexpected(self.at)
-            items.append(self.expression())
-            comma = self.skip(",")
-        self.depth -= 1
-        if len(items) == 1 and not comma:
-            return items[0]
-        return Sequence(self.starts[first], self.ends[self.at - 1], "tuple", items)
-
-    def _items(self, closing: str, pairs: bool) -> list[Expr]:
-        self._deeper()
+    def _bracketed(self, closing: str, pairs: bool = False) -> tuple[list[Expr], bool]:
+        """Expressions in brackets, or the keys and values of a dict, and whether a comma stands behind the last."""
+        self._open_bracket()
         items: list[Expr] = []
         comma = True
         while not self.skip(closing):
@@ -369,11 +369,11 @@ class Expressions:
                 items.append(self.expression())
             comma = self.skip(",")
         self.depth -= 1
-        return items
+        return items, comma
 
     def _index(self) -> Expr:
         """What stands in the brackets behind a value: an expression, a slice, or several."""
-        self._deeper()
+        self._open_bracket()
         start = self.starts[self.at]
         items: list[Expr] = []
         end = start
@@ -395,7 +395,7 @@ class Expressions:
             parts.append(node)
         for _ in range(2):
             if self.skip(":") and self.tokens[self.at] not in (":", "]", ","):
-                parts.append(self.expression())
+                parts.append(self.expression())  # noqa: PERF401 - each looks at what the one ahead left
         return Slice(start, self.ends[self.at - 1], parts)
 
     def _index_behind_dot(self, at: int) -> Const:
@@ -407,53 +407,47 @@ class Expressions:
 
     def _arguments(self) -> list[Expr]:
         tokens = self.tokens
-        self._deeper()
+        self._open_bracket()
         arguments: list[Expr] = []
         named = starred = False
         comma = True
         while not self.skip(")"):
             at = self.at
-            start = self.starts[at]
-            token = tokens[at]
+            lexeme = tokens[at]
             if not comma:
                 raise self.unexpected(at)
-            if token == "**":
-                self.at = at + 1
-                arguments.append(Keyword(start, 0, "", self.expression()))
-                arguments[-1].end = self.ends[self.at - 1]
-                self.skip(",")
-                if tokens[self.at] != ")":  # nothing may follow
-                    raise self.unexpected(self.at)
-            elif token == "*":
-                if starred:
-                    raise self.unexpected(at)
+            if lexeme == "**" or (lexeme == "*" and not starred):
                 starred = True
                 self.at = at + 1
-                arguments.append(Keyword(start, 0, "*", self.expression()))
-                arguments[-1].end = self.ends[self.at - 1]
-            elif token.isidentifier() and tokens[at + 1] == "=":
+                name = "" if lexeme == "**" else "*"
+            elif lexeme.isidentifier() and tokens[at + 1] == "=":
                 named = True
                 self.at = at + 2
-                arguments.append(Keyword(start, 0, token, self.expression()))
-                arguments[-1].end = self.ends[self.at - 1]
+                name = lexeme
             elif named or starred:
                 raise Unreadable(at, "positional argument behind a keyword argument")
             else:
                 arguments.append(self.expression())
+                comma = self.skip(",")
+                continue
+            value = self.expression()
+            arguments.append(Keyword(self.starts[at], self.ends[self.at - 1], name, value))
             comma = self.skip(",")
+            if lexeme == "**" and tokens[self.at] != ")":  # nothing may follow
+                raise self.unexpected(self.at)
         self.depth -= 1
         return arguments
 
     def _filters(self, node: Expr, start: int) -> Expr:
         """Filters, tests and calls behind a value."""
         while True:
-            token = self.tokens[self.at]
-            if token == "|":
+            lexeme = self.tokens[self.at]
+            if lexeme == "|":
                 self.at += 1
                 node = self.filter(node, start)
-            elif token == "is":
+            elif lexeme == "is":
                 node = self._test(node, start)
-            elif token == "(":
+            elif lexeme == "(":
                 arguments = self._arguments()
                 node = Call(start, self.ends[self.at - 1], node, arguments)
             else:
@@ -463,15 +457,13 @@ class Expressions:
         self.at += 1
         negated = self.skip("not")
         name = self._dotted()
-        token = self.tokens[self.at]
+        lexeme = self.tokens[self.at]
         arguments: list[Expr] = []
-        if token == "(":
+        if lexeme == "(":
             arguments = self._arguments()
-        elif token == "is":
+        elif lexeme == "is":
             raise self.unexpected(self.at)
-        elif token == "[" or token == "{" or token[:1] in _QUOTES or token[:1] in _DIGIT:
-            arguments = [self._postfix()]
-        elif token.isidentifier() and token not in _NO_ARGUMENT:
+        elif lexeme[:1] in _LITERAL or (lexeme.isidentifier() and lexeme not in _NO_ARGUMENT):
             arguments = [self._postfix()]
         return IsTest(start, self.ends[self.at - 1], value, name, negated, arguments)
 
@@ -485,12 +477,14 @@ class Expressions:
         return ".".join(parts)
 
     def _number(self, at: int) -> int | float:
-        token = self.tokens[at].replace("_", "")
-        if token[1:2] not in _BASES and ("." in token or "e" in token or "E" in token):
-            if token.isascii():
-                return float(token)
-        elif token[1:2] in _BASES or len(token) <= _INTEGER_LIMIT:
-            return int(token, 0)
+        digits = self.tokens[at].replace("_", "")
+        if digits[1:2] in _BASES:
+            return int(digits, 0)
+        if "." in digits or "e" in digits or "E" in digits:
+            if digits.isascii():
+                return float(digits)
+        elif len(digits) <= _INTEGER_LIMIT:
+            return int(digits, 0)
         raise Unreadable(at, "unreadable number")
 
     def string(self) -> str:

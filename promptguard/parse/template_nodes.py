@@ -7,7 +7,6 @@ points in the text as it is in the file (line ends and byte order mark included)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 
 class Node:
@@ -24,7 +23,7 @@ class Node:
     def children(self) -> Iterator[Node]:
         """The nodes right below, in source order."""
         for name in self.fields:
-            value: Any = getattr(self, name)
+            value: Node | list[Node] | None = getattr(self, name)
             if isinstance(value, Node):
                 yield value
             elif value is not None:

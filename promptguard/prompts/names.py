@@ -88,7 +88,6 @@ _NEEDS_QUALIFIER = {
     "client": _set("current"),
     "account": _set("current user customer"),
     "step": _set("current"),
-    "count": _set("message messages turn token tokens request retry call step attempt query conversation visit error"),
     "left": _set("tokens token turns budget steps messages seconds calls tries"),
     "env": _set("os"),
     "day": _set("current this week"),
@@ -103,7 +102,7 @@ _PERSONAL = _set(
     "name id ids email mail phone address city country location locale language role plan tier profile info details data"
     " preferences prefs first last full display age birthday timezone uuid uid handle segment"
 )
-_PEOPLE = _USER_LAST | {"author", "caller", "visitor", "subscriber"}
+_PEOPLE = _USER_LAST | _set("author caller visitor subscriber guest student learner applicant buyer recipient")
 
 _PAIRS: dict[tuple[str, str], Kind] = {
     ("time", "zone"): "text",

@@ -1,7 +1,5 @@
 """PG101 to PG107 beyond the cases of their rule files."""
 
-from collections.abc import Callable
-
 import pytest
 from checked_prompts import fixed, hits, jinja, plain, reported
 
@@ -26,7 +24,7 @@ CODES = {
 @pytest.mark.parametrize(("code", "expression"), [(code, value) for code, values in CODES.items() for value in values.split()])
 def test_an_expression_is_judged_by_names_calls_and_filters(code: str, expression: str) -> None:
     text = f"{{{{ {expression} }}}}"
-    assert reported(text) == [f"{code} {text}"]
+    assert reported(f"{text}\n{RULES}") == [f"{code} {text}"]
 
 
 SILENT = """
@@ -67,8 +65,22 @@ def test_other_expressions_are_notes_at_most(expression: str) -> None:
     ],
 )
 def test_how_often_a_value_changes(expression: str, changes: str, severity: str) -> None:
-    (hit,) = hits(jinja(f"{{{{ {expression} }}}}"))
+    (hit,) = hits(jinja(f"{{{{ {expression} }}}}\n{RULES}"))
     assert (hit.changes, hit.severity) == (changes, severity)
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        (f"{RULES}User: {{{{ user.name }}}}\n", "note"),
+        (f"{RULES}User: {{{{ user.name }}}} of {{{{ size }}}}\n", "note"),
+        (f"User: {{{{ user.name }}}}\n{RULES}", "warning"),
+        (f"{RULES}Time: {{{{ now() }}}}\n", "error"),
+        (f"{RULES}Host: {{{{ hostname }}}}\n", "warning"),
+    ],
+)
+def test_what_stays_within_a_conversation_costs_nothing_at_the_end(text: str, severity: str) -> None:
+    assert hits(jinja(text))[0].severity == severity
 
 
 @pytest.mark.parametrize(
@@ -115,7 +127,7 @@ def test_what_an_unknown_list_holds_is_data() -> None:
 
 
 def test_a_placeholder_is_reported_once_for_each_rule() -> None:
-    assert reported("{{ user.name ~ now() ~ user.email }}") == [
+    assert reported("{{ user.name ~ now() ~ user.email }}\nBe kind.") == [
         "PG103 {{ user.name ~ now() ~ user.email }}",
         "PG101 {{ user.name ~ now() ~ user.email }}",
     ]
@@ -140,13 +152,13 @@ def test_only_prefix_blocks_count() -> None:
 
 
 def test_declared_variables() -> None:
-    text = "{{ user.name }}{{ user.id }}{{ plan.name }}{{ plan.price }}{{ now }}{{ session_id }}"
+    text = "{{ user.name }}{{ user.id }}{{ plan.name }}{{ plan.price }}{{ now }}{{ session_id }}\nBe kind."
     document = jinja(text, stable=["user.name", "session_id"], dynamic=["plan", "now"])
     assert reported(document) == ["PG103 {{ user.id }}", "PG101 {{ now }}", "PG106 {{ plan.name }}", "PG106 {{ plan.price }}"]
 
 
 def test_the_values_of_a_context_file_are_stable() -> None:
-    document = jinja("{{ user.name }}{{ cwd }}")
+    document = jinja("{{ user.name }}{{ cwd }}\nBe kind.")
     document.known = {"user": {"name": "Ann"}}
     assert reported(document) == ["PG104 {{ cwd }}"]
 
@@ -244,7 +256,8 @@ def test_an_endless_line_of_digits_is_read_once() -> None:
     assert reported("now 10 " * 50_000) == []
 
 
-Fixed = Callable[[str], str]
+def test_nobody_reads_more_than_a_thousand_findings() -> None:
+    assert len(hits(jinja("{{ now() }}{{ uuid4() }}" * 1_001))) == 2_000
 
 
 def test_volatile_lines_move_behind_the_static_text() -> None:
@@ -264,6 +277,10 @@ def test_a_line_moves_to_the_end_of_its_block() -> None:
     ]
 
 
+def test_a_line_below_the_title_moves() -> None:
+    assert fixed("# Agent\n\nTime: {{ now() }}\nBe kind.\n") == "# Agent\n\nBe kind.\nTime: {{ now() }}\n"
+
+
 def test_a_last_line_without_a_line_end_gets_one() -> None:
     assert fixed("Time: {{ now() }}\nBe kind.") == "Be kind.\nTime: {{ now() }}"
 
@@ -280,6 +297,10 @@ def test_a_last_line_without_a_line_end_gets_one() -> None:
         "{% set t = now() %}\nTime: {{ t }}\n{% set t = 'x' %}\nBe kind.\n",
         "Time: {{ now() }}\n{% if x %}Be kind.\n",
         "Time: {{ now() }}{% if x %}\nBe kind.{% endif %}\n",
+        "Be kind.\n\nWhat we know:\n{{ memories }}\n\n# Style\nBe brief.\n",
+        "Be kind.\n\n# Clock\n\nTime: {{ now() }}\n\n# Style\nBe brief.\n",
+        "<env>\nZone: UTC\nTime: {{ now() }}\n</env>\nBe kind.\n",
+        "{% macro head() %}Time: {{ now() }}, be kind.{% endmacro %}\n{{ head() }}\nBe brief.\n",
     ],
 )
 def test_a_line_stays_where_moving_would_do_no_good(text: str) -> None:

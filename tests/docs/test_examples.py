@@ -37,8 +37,8 @@ def test_the_configuration_in_the_readme_is_valid(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text(block("README.md", "toml"), encoding="utf-8")
     assert load_config(tmp_path).replay == {
-        "system": Path("prompts/system.j2"),
-        "tools": Path("prompts/tools.json"),
+        "system": "prompts/system.j2",
+        "tools": "prompts/tools.json",
         "min-hit-rate": 0.85,
         "report": ["json=replay.json"],
     }

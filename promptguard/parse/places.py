@@ -1,0 +1,48 @@
+"""Where the code points of a decoded text come from."""
+
+from __future__ import annotations
+
+from array import array
+
+
+class Places:
+    """A text that is put together from pieces of another one, and the range of each of its code points there.
+
+    Attributes:
+        starts, ends: the ranges; they are in order and do not overlap.
+    """
+
+    __slots__ = ("_parts", "ends", "starts")
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.starts = array("I")
+        self.ends = array("I")
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The range for a range of this text; an empty one lies in front of what follows it. There has to be a text."""
+        if start < end:
+            return self.starts[start], self.ends[end - 1]
+        at = self.starts[start] if start < len(self.starts) else self.ends[-1]
+        return at, at
+
+    def copy(self, host: str, start: int, end: int) -> None:
+        """Take a piece as it is."""
+        if start < end:
+            self._parts.append(host[start:end])
+            self.starts.extend(range(start, end))
+            self.ends.extend(range(start + 1, end + 1))
+
+    def put(self, text: str, start: int, end: int) -> None:
+        """Take what a range stands for; the first code point of several has all of the range."""
+        self._parts.append(text)
+        for position in range(len(text)):
+            self.starts.append(start if position == 0 else end)
+            self.ends.append(end)

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptguard.checks.base import Document, Embedding, Hit, Region
+from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.whitespace import check
+from promptguard.core.source import Source
+from promptguard.parse.template import parse_template
+
+
+def document(text: str, path: str = "system.txt", **given: object) -> Document:
+    regions = [Region(0, len(text), "system")]
+    if path.endswith(".j2"):
+        given = {"syntax": "jinja", "template": parse_template(text), **given}
+    return Document(Source(path, text), "prompt", **{"regions": regions, **given})
+
+
+def hits(code: str, text: str, path: str = "system.txt", **given: object) -> list[Hit]:
+    return [hit for hit in check(document(text, path, **given), {}) if hit.code == code]
+
+
+def spans(code: str, text: str, path: str = "system.txt", **given: object) -> list[str]:
+    return [text[hit.start : hit.end] for hit in hits(code, text, path, **given)]
+
+
+def fixed(text: str, path: str = "system.txt") -> str:
+    """The text after all safe fixes, and after it has come to rest."""
+    for _ in range(10):
+        before, end = text, len(text) + 1
+        for hit in sorted(check(document(text, path), {}), key=lambda hit: hit.start, reverse=True):
+            fix = hit.fix
+            if fix is not None and fix.applicability == "safe" and fix.edits[-1].span.end <= end:
+                end = fix.edits[0].span.start
+                for edit in reversed(fix.edits):
+                    text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+        if text == before:
+            return text
+    raise AssertionError("the fixes do not come to rest")
+
+
+PIECES = st.sampled_from(
+    ["a", "é", "e\u0301", "漢\u3000", "5\xa0km", "👩\u200d💻", " ", "  ", "\t", "\n", "\r\n", "\r", "\u2028"]
+) | st.sampled_from(
+    [
+        "\u200b",
+        "\xa0",
+        "\ufeff",
+        "\x00",
+        "\U000e0041",
+        "{{ x }}",
+        "{{- x }}",
+        "{% if x %}",
+        "{% else %}",
+        "{% endif -%}",
+        "{# c #}",
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+
+
+@given(TEXTS, st.sampled_from(["system.txt", "system.md", "system.j2"]))
+def test_safe_fixes_leave_nothing_that_they_could_fix(text: str, path: str) -> None:
+    after = fixed(text, path)
+    assert not [hit for hit in check(document(after, path), {}) if hit.fix is not None and hit.fix.applicability == "safe"]
+
+
+@given(TEXTS)
+def test_safe_fixes_keep_every_word(text: str) -> None:
+    def words(text: str) -> str:
+        return re.sub(r"[\s\u200b\ufeff\x00\U000e0041]", "", text)
+
+    assert words(fixed(text)) == words(text)
+
+
+@given(TEXTS)
+def test_tags_are_never_edited(text: str) -> None:
+    tags = re.compile(r"\{[{%#].*?[}%#]\}", re.DOTALL)
+    assert tags.findall(fixed(text, "system.j2")) == tags.findall(text)
+
+
+@given(st.text(alphabet="ae\u0301\u030a\u1161\u1112\u11ab漢か\u3099\u212b ", max_size=20))
+def test_what_is_not_nfc_becomes_nfc(text: str) -> None:
+    for hit in reversed(hits("PG306", text)):
+        assert hit.fix is not None
+        assert hit.fix.applicability == "unsafe"
+        text = text[: hit.start] + hit.fix.edits[0].text + text[hit.end :]
+    assert unicodedata.is_normalized("NFC", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "found"),
+    [
+        ("a \nb\t\r\n  \nc", "system.txt", [" ", "\t", "  "]),
+        ("a  \nb   \n  \nc\t\n", "system.md", ["   ", "  ", "\t"]),
+        ("a  \n", "system.md.jinja", []),
+        ("a  \n", "readme.txt", ["  "]),
+        ("{{ x }} \n", "system.j2", [" "]),
+        ("{% if x %}  \na{% endif %}\n", "system.j2", ["  "]),
+        ("a \n{%- if x %} \n{%- endif %} \nb", "system.j2", [" "]),
+        ("{% if x -%} \n a{% endif %}", "system.j2", []),
+        ("  {% if x %}\na{% endif %}", "system.j2", []),
+        ("{% raw %}a \n{% endraw %}", "system.j2", [" "]),
+        ("{{ x \n}}{# a \n#}", "system.j2", []),
+        ("A: ", "system.txt", [" "]),
+    ],
+)
+def test_trailing_whitespace(text: str, path: str, found: list[str]) -> None:
+    assert spans("PG301", text, path) == found
+
+
+def test_only_the_regions_are_looked_at() -> None:
+    text = "--- \nkey: 1 \r\n---\nYou help. \n"
+    assert [hit.start for hit in check(document(text, regions=[Region(18, len(text), "system")]), {})] == [27]
+
+
+def test_a_value_may_end_in_a_space_and_without_a_line_end() -> None:
+    text = "Answer: "
+    embedding = Embedding(Source("a.json", text), range(8), range(1, 9), lambda start, end, text: text)
+    assert list(check(document(text, embedding=embedding), {})) == []
+
+
+def test_the_rarer_line_ends_become_the_usual_one() -> None:
+    text = "a\r\nb\nc\r\nd\re\r\n"
+    (hit,) = hits("PG302", text)
+    assert (hit.start, hit.end, hit.message) == (4, 5, "a line that ends in LF among lines that end in CRLF")
+    assert fixed(text) == "a\r\nb\r\nc\r\nd\r\ne\r\n"
+    assert fixed("a\r\nb\n") == "a\nb\n"
+
+
+def test_many_line_ends_are_changed_at_once() -> None:
+    text = "a\r\n" * (MAX_HITS + 1) + "a\n" * (MAX_HITS + 2)
+    assert len(hits("PG302", text)[0].fix.edits) == 1
+    assert fixed(text) == text.replace("\r", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "👩\u200d💻 👍🏽 ❤\ufe0f\u200d🔥 🏳\ufe0f\u200d🌈 1\ufe0f\u20e3 \xa9\ufe0f",
+        "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "क्\u200dष, ক্\u200cষ",
+        "« Ça va\xa0? Oui\u202f! »",
+        "«\xa0Oui\xa0»",
+        "20\xa0km, 5\xa0%, 10\u202f000\xa0€",
+        "第一\u3000第二",
+        "\u3000第一段",
+        "שלום\u200f!",
+        "葛\U000e0100",
+        "ภาษา\u200bไทย",
+        "a\tb\n",
+    ],
+)
+def test_characters_that_belong_to_the_writing(text: str) -> None:
+    assert hits("PG303", text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "after"),
+    [
+        ("a\u200bb", ["\u200b"], "ab"),
+        ("a\xa0b", ["\xa0"], "a b"),
+        ("a\ufeff\u2060\xa0b", ["\ufeff\u2060\xa0"], "a b"),
+        ("a\u200db", ["\u200d"], "ab"),
+        ("a\ufe0fb", ["\ufe0f"], "ab"),
+        ("👩\u200d", ["\u200d"], "👩"),
+        ("a\U000e0041\U000e0042b", ["\U000e0041\U000e0042"], "ab"),
+        ("שלום \u202eabc", ["\u202e"], "שלום abc"),
+        ("a\u2028b", ["\u2028"], "a\nb"),
+        ("a\x1b[0m", ["\x1b"], "a[0m"),
+        ("x\u3000y", ["\u3000"], "x y"),
+        ("co\xadop", ["\xad"], "coop"),
+    ],
+)
+def test_characters_that_cannot_be_seen(text: str, found: list[str], after: str) -> None:
+    assert spans("PG303", text) == found
+    assert fixed(text + "\n") == after + "\n"
+
+
+def test_an_escape_in_a_tag_is_no_character() -> None:
+    assert hits("PG303", "{{ '\\u200b' }}{{ '\u200b' }}\n", "system.j2") == []
+
+
+def test_a_byte_order_mark_is_told_once() -> None:
+    (hit,) = hits("PG303", "You help.\n", bom=True)
+    assert (hit.start, hit.end, hit.fix) == (0, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{% if a %}x y{% else %}x  y{% endif %}", ["x  y"]),
+        ("{% if a %}Hi {{ n }}{% elif b %}Hi{{ n }}{% endif %}", ["Hi{{ n }}"]),
+        ("{% if a %}Hi {{ n }}{% else %}Hi {{ m }}{% endif %}", []),
+        ("{% if a %}x{% else %}x{% endif %}", []),
+        ("{% if a %}\nx\n{% else %}\nx{% endif %}", ["\nx"]),
+        ("{% if a %}\nx{% else %}x{% endif %}", []),
+        ("{% if a %} {%- else %}{% endif %}", []),
+        ("{% if a %}  {% else %} {% endif %}", ["  "]),
+        ("{% if a %}\n\n{% endif %}", ["\n\n"]),
+        ("{% if a %}\n{% endif %}", []),
+        ("{% if a %}\n  {# c #}\n{% endif %}", []),
+        ("{% if a %} {% set b = 1 %}{% endif %}", []),
+        ("{% if a %}x{% else %} {% endif %}", []),
+        ("{% for a in b %}{% if not loop.last %}\n\n{% endif %}{% endfor %}", []),
+        ("{% for a in b %}{% if a %} {% endif %}{% endfor %}", [" "]),
+        ("{% if true %} {% endif %}", []),
+    ],
+)
+def test_branches(text: str, found: list[str]) -> None:
+    assert spans("PG304", text, "system.j2") == found
+
+
+def test_a_stable_test_is_no_finding() -> None:
+    assert hits("PG304", "{% if a %} {% endif %}", "system.j2", stable=frozenset({"a"})) == []
+    assert hits("PG304", "{% if a %} {% endif %}", "system.j2", known={"a": True}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "after"),
+    [
+        ("a", "system.txt", "a\n"),
+        ("a\r\nb", "system.txt", "a\r\nb\r\n"),
+        ("a\n\n\n", "system.txt", "a\n"),
+        ("a\r\n\r\n", "system.txt", "a\r\n"),
+        ("{% if a %}b{% endif %}", "system.j2", "{% if a %}b{% endif %}\n"),
+        ("{% if a %}b{% endif -%}\n\n", "system.j2", "{% if a %}b{% endif -%}\n\n"),
+        ("", "system.txt", ""),
+        ("\n\n", "system.txt", "\n\n"),
+    ],
+)
+def test_final_newline(text: str, path: str, after: str) -> None:
+    assert fixed(text, path) == after
+
+
+def test_characters_that_nfc_takes_apart_stay() -> None:
+    assert hits("PG306", "\u0958 \ufb2a") == []
+
+
+def test_no_more_hits_than_anyone_reads() -> None:
+    found = hits("PG301", "a \n" * (MAX_HITS + 5))
+    assert len(found) == MAX_HITS
+    assert found[-1].message == "a space at the end of the line; more of the kind follow, 1,000 are reported"
