@@ -68,12 +68,14 @@ _VALUE = (
     r"|(?P<path>(?<![\w./~:])(?:/home|/Users)/[\w.@+-]{1,60}[\w./@+-]{0,200}|(?<!\w)[A-Za-z]:\\Users\\[\w.@+-]{1,60}[\w.\\@+-]{0,200})"
 )
 
-# What stands between a label and its value: ``:``, ``=``, ``is``, quotes, the closing bracket of a tag, marks of Markdown.
-_LINK = r"(?:['\u2019]s?)?[\s\"'`*_>]{0,4}(?:[:=|]|\b(?:is|was|at|on)\b)?[\s\"'`*_<(\[]{0,4}(?:it is |is )?$"
+# What stands between a label and its value: ``:``, ``=``, ``is``, quotes, the closing bracket of a tag, marks of Markdown. A key
+# in quotes is no label: a prompt that shows JSON shows an example.
+_LINK = r"(?:['\u2019]s?)?[\s`*_>]{0,4}(?:[:=|]|\b(?:is|was|at|on)\b)?[\s\"'`*_<(\[]{0,4}(?:it is |is )?$"
 _NOW = (
-    r"(?i)\b(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?|(?:current|server|local|system)[ _-]?(?:local[ _-])?"
-    r"(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?|(?:it|time) is(?: now| currently)?)" + _LINK
+    r"(?i)\b(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?|(?:current|server|system)[ _-]?(?:local[ _-])?"
+    r"(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?|(?:it|time) is (?:now|currently))" + _LINK
 )
+_SAYS_TIME = r"(?i)time|now|currently"
 _STAMPED = (
     r"(?i)\b(?:(?:generated|created|updated|built|rendered|compiled|fetched|retrieved|exported|synced|refreshed|modified|started|loaded)"
     r"(?:[ _-](?:at|on|time))?|timestamp|build[ _-](?:time|date)|as[ _]of|epoch|ts)(?: \(?(?:utc|iso|local)\)?)?" + _LINK
@@ -92,8 +94,8 @@ _HEADER = r"(?:^|\n)[ \t]{0,8}[A-Za-z][\w-]{1,60}: {0,4}(?:[\w.-]{1,40}=[^;\s]{1
 _HEADER_BEFORE = 400
 
 _RANDOM_PART = (
-    rf"(?:^|[/\\._+-])(?:{_UUID}|tmp[a-z0-9_]{{8}}(?![a-z0-9_])|tmp\.[A-Za-z0-9]{{6,12}}(?![A-Za-z0-9])"
-    rf"|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{8,64}}(?![\w])|(?=[A-Za-z]*\d)(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{{6,32}}(?!\w))"
+    rf"(?:^|[/\\._+-])(?:{_UUID}|tmp(?=[a-z_]*\d)[a-z0-9_]{{8}}(?![a-z0-9_])|tmp\.[A-Za-z0-9]{{6,12}}(?![A-Za-z0-9])"
+    rf"|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{8,64}}(?!\w)|(?=\w{{6,32}}(?!\w))[A-Za-z]*\d+[A-Za-z]+\d+[A-Za-z][A-Za-z0-9]*)"
 )
 _RUN = r"\d+|\D+"
 _MAC_TEMP = r"/var/folders/\w{2}/\w{10,40}/"
@@ -148,8 +150,9 @@ def _clock(text: str, match: re.Match[str]) -> Changes | None:
     has_date = colons == 0 or len(value) > 15
     if is_epoch or (has_date and colons >= 2):
         return "request" if re.search(_NOW, before) or re.search(_STAMPED, before) else None
-    if not re.search(_NOW, before):
-        return None
+    label = re.search(_NOW, before)
+    if label is None or (not has_date and not re.search(_SAYS_TIME, label.group())):
+        return None  # "the shop opens today at 9:00"
     return "day" if colons == 0 else "minute" if colons == 1 else "request"
 
 
@@ -164,9 +167,9 @@ def _id(text: str, match: re.Match[str]) -> Changes | None:
         return "request" if is_header else None
     if not label["named"] and not label["link"].strip(" #") and not _is_hexadecimal(value):
         return None  # "session start-2024": a word behind a word
-    if label["conversation"]:
-        return "conversation"
-    return "request" if label["request"] else "deployment"
+    if label["deployment"]:
+        return "deployment" if re.search("[:=]", label["link"]) else None  # "since commit 9fceb02": a reference
+    return "conversation" if label["conversation"] else "request"
 
 
 def _is_hexadecimal(value: str) -> bool:
@@ -175,12 +178,8 @@ def _is_hexadecimal(value: str) -> bool:
 
 def _is_random(value: str) -> bool:
     """Whether a word looks drawn: hexadecimal, or letters and digits in turns; ``gpt-4o`` and ``step2`` are not."""
-    if not any(character.isalpha() for character in value):
-        return False
-    if _is_hexadecimal(value):
-        return True
-    parts = re.split("[-_]", value)
-    return any(len(part) >= 8 and _turns(part) >= 3 for part in parts)
+    parts = [part for part in re.split("[-_]", value) if any(map(str.isalpha, part)) and any(map(str.isdigit, part))]
+    return any((len(part) >= 5 and _is_hexadecimal(part)) or (len(part) >= 8 and _turns(part) >= 3) for part in parts)
 
 
 def _turns(part: str) -> int:

@@ -133,8 +133,7 @@ def click_command(
         return run(values)
 
     parameters: list[click.Parameter] = [click.Argument(["paths"], nargs=-1)]
-    for item in flags:
-        parameters.append(_click_option(item))
+    parameters.extend(_click_option(item) for item in flags)
     return click.Command(name, callback=callback, params=parameters, help=text, short_help=short)
 
 

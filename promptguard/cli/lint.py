@@ -1,6 +1,5 @@
 """``promptguard lint``."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
@@ -166,7 +165,7 @@ def _files(
             result = result if flags["diff"] else after  # noqa: PLW2901
             changes += [change] if change is not None else []
         found.append(result)
-    return collect(found, fixed=0 if flags["diff"] else sum(change.count for change in changes)), changes
+    return collect(found, fixed=0 if flags["diff"] else sum(change.fixes for change in changes)), changes
 
 
 def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:
@@ -188,9 +187,9 @@ def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | N
     except InputError:
         return collect([result]), []
     if flags["diff"]:
-        return collect([result]), [change] if change.count else []
+        return collect([result]), [change] if change.fixes else []
     _write(lambda write: write(("\ufeff" if data.startswith(b"\xef\xbb\xbf") else "") + change.after), "utf-8")
-    return collect([after], fixed=change.count), []
+    return collect([after], fixed=change.fixes), []
 
 
 def _show(result: LintResult, changes: Sequence[Change], flags: Mapping[str, Any], plan: Plan) -> None:
@@ -216,7 +215,7 @@ def _show_changes(result: LintResult, changes: Sequence[Change]) -> None:
     from promptguard.report.formatted import unified_diff
 
     _write(lambda write: [write(unified_diff(change.path, change.before, change.after)) for change in changes], "utf-8")
-    fixes = sum(change.count for change in changes)
+    fixes = sum(change.fixes for change in changes)
     files = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
     say(
         f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}; "

@@ -117,7 +117,7 @@ def _settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
     """The flags, and for those not given what the configuration file says. Names have underscores."""
     settings: dict[str, Any] = dict.fromkeys(flags)
     said = load_config(explicit=config).replay
-    settings.update((name.replace("-", "_"), Path(value) if name in _PATHS else value) for name, value in said.items())
+    settings.update((name.replace("-", "_"), Path(str(value)) if name in _PATHS else value) for name, value in said.items())
     if any(flags[name] is not None for name in ENGINE_CHOICES):
         settings.update(dict.fromkeys(ENGINE_CHOICES))
     settings.update((name, value) for name, value in flags.items() if value not in (None, ()))

@@ -3,12 +3,13 @@
 ``OPTIONS`` is the one table of what can be set; the JSON Schema of the file (docs/schemas/config-1.json) is made from it.
 """
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH109, PTH113, PTH118, PTH119, PTH120 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from promptguard.core.errors import ConfigError
@@ -167,12 +168,12 @@ class Config(NamedTuple):
         rules: the options of rules, by code.
     """
 
-    replay: dict[str, object] = {}
+    replay: Mapping[str, object] = MappingProxyType({})
     path: str | None = None
-    format: dict[str, object] = {}
-    lint: dict[str, object] = {}
-    prompts: tuple[dict[str, Any], ...] = ()
-    rules: dict[str, dict[str, object]] = {}
+    format: Mapping[str, object] = MappingProxyType({})
+    lint: Mapping[str, object] = MappingProxyType({})
+    prompts: tuple[Mapping[str, Any], ...] = ()
+    rules: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 
     @property
     def folder(self) -> str:
@@ -264,7 +265,7 @@ def _parse(path: str, text: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(text)
+        data: dict[str, Any] = tomllib.loads(text)
     except RecursionError as error:
         raise ConfigError("the configuration file is nested too deeply", where=path) from error
     except ValueError as error:  # TOMLDecodeError, and what int() says about a number with thousands of digits
@@ -272,13 +273,14 @@ def _parse(path: str, text: str) -> dict[str, Any]:
         message, line, column = found.groups() if found else (str(error), None, None)
         where = f"{path}:{line}:{column}" if line else path
         raise ConfigError(f"the configuration file is not valid TOML: {message}", where=where) from error
+    return data
 
 
 class _Place(NamedTuple):
     """A table of the file: its name with dots, and which one of a list of tables it is."""
 
     table: str
-    index: int | None = None
+    number: int | None = None
 
 
 class _Reader:
@@ -301,9 +303,11 @@ class _Reader:
         prompts = self.tables("prompts", data.get("prompts", []), PROMPT_OPTIONS, "prompts")
         return Config(path=self.path, prompts=tuple(prompts), rules=self.rule_tables(data.get("rules", {}), rules), **tables)
 
-    def rule_tables(self, tables: Mapping[str, Any], options: Callable[[], RuleOptions] | None) -> dict[str, dict[str, object]]:
+    def rule_tables(
+        self, tables: Mapping[str, Any], options: Callable[[], RuleOptions] | None
+    ) -> Mapping[str, Mapping[str, object]]:
         known = options() if options is not None and tables else None
-        values: dict[str, dict[str, object]] = {}
+        values: dict[str, Mapping[str, object]] = {}
         for code, table in tables.items():
             place = _Place(f"rules.{code}")
             if known is not None and code not in known:
@@ -329,7 +333,7 @@ class _Reader:
 
     def options(self, place: _Place, table: Mapping[str, object], options: Sequence[Option]) -> dict[str, object]:
         known = {option.name: option for option in options}
-        values = {}
+        values: dict[str, object] = {}
         for name, value in table.items():
             if name.replace("_", "-") == "api-key":
                 hint = f"remove it and set the environment variable {API_KEY_VARIABLE}"
@@ -361,7 +365,7 @@ class _Reader:
         if ".." not in value:
             path = os.path.normpath(path)
         here = os.path.join(os.getcwd(), "")
-        return path[len(here) :] if path.startswith(here) else path
+        return path.removeprefix(here)
 
     def unknown(self, place: _Place, name: str, known: list[str]) -> ConfigError:
         import difflib
@@ -372,14 +376,14 @@ class _Reader:
         return self.error(place, name, "unknown key", hint=hint)
 
     def error(self, place: _Place, name: str, problem: str, *, hint: str, at_header: bool = False) -> ConfigError:
-        line = self.header_line(place) if at_header else self.line(place.table, name, place.index)
+        line = self.header_line(place) if at_header else self.line(place.table, name, place.number)
         return ConfigError(f"{name}: {problem}", where=f"{self.path}:{line}" if line else self.path, hint=hint)
 
     def header(self, place: _Place) -> str:
         name = ".".join(part for part in ("tool.promptguard" if self.nested else "", place.table) if part)
         if not name:
             return ""
-        return f"[{name}]" if place.index is None else f"[[{name}]]"
+        return f"[{name}]" if place.number is None else f"[[{name}]]"
 
     def line(self, table: str, name: str, index: int | None = None) -> int | None:
         """Line of a key as it is usually written, ``None`` where it is written in another way, such as in an inline table."""
@@ -393,14 +397,14 @@ class _Reader:
                 count += current == wanted
                 if index is None and line in own:
                     return number
-            elif current == wanted and (index is None or count == index):
-                if line.startswith((f"{name}=", f'"{name}"=', f"'{name}'=")):
-                    return number
+                continue
+            if current == wanted and index in (None, count) and line.startswith((f"{name}=", f'"{name}"=', f"'{name}'=")):
+                return number
         return None
 
     def header_line(self, place: _Place) -> int | None:
         headers = [number for number, line in self._lines() if line == self.header(place)]
-        return headers[place.index or 0] if len(headers) > (place.index or 0) else None
+        return headers[place.number or 0] if len(headers) > (place.number or 0) else None
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         for number, raw in enumerate(self.text.splitlines(), 1):

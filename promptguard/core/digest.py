@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-_sha256: Callable[[bytes], Any]
 try:  # hashlib loads OpenSSL, which takes a third of the time that Python takes to start
-    from _sha2 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore]  # 3.12 and later
+    from _sha2 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore]
 except ImportError:
     try:
-        from _sha256 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore,no-redef]
+        from _sha256 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore,no-redef]  # before 3.12
     except ImportError:
         from hashlib import sha256 as _sha256
 

@@ -1,6 +1,7 @@
 """Which files of a tree to look into."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check, and to walk a tree with
+# pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120, PTH206
 from __future__ import annotations
 
 import os
@@ -84,9 +85,7 @@ def _named(path: str) -> Target:
     return Target(path, named=True, error=error)
 
 
-def _walk(
-    root: str, suffixes: tuple[str, ...], excluded: Sequence[Rule], also: Callable[[str], bool] | None
-) -> Iterator[Target]:
+def _walk(root: str, suffixes: tuple[str, ...], excluded: Sequence[Rule], also: Callable[[str], bool] | None) -> Iterator[Target]:
     top = os.path.abspath(root)
     above = _rules_above(top)
     if _ignored(os.path.basename(top), _applied(above, os.path.dirname(top)), folder=True):
@@ -94,7 +93,7 @@ def _walk(
     stack: list[tuple[str, str, list[Rule]]] = [(_prefix(root), top, above)]
     while stack:
         prefix, place, rules = stack.pop()
-        children, error = _children(prefix, place)
+        children, error = _children(prefix)
         if error is not None:
             yield Target(error.where or root, named=False, error=error)
             continue
@@ -120,7 +119,7 @@ def _prefix(folder: str) -> str:
     return "" if folder == "." else os.path.join(folder, "")
 
 
-def _children(prefix: str, place: str) -> tuple[list[tuple[str, bool, bool]], InputError | None]:
+def _children(prefix: str) -> tuple[list[tuple[str, bool, bool]], InputError | None]:
     """The entries of a folder: their names, and whether they are folders or regular files, links not followed."""
     shown = prefix.rstrip(os.sep) or (os.sep if prefix else ".")
     try:

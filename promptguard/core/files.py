@@ -1,6 +1,6 @@
 """Reading the user's files, bounded, and replacing them whole."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH101, PTH105, PTH108, PTH116, PTH118, PTH123 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import contextlib
@@ -13,6 +13,8 @@ from promptguard.core.errors import InputError
 if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
 
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
 
 def open_regular(path: StrPath, *, what: str = "the file") -> BinaryIO:
     """Open a regular file to read; a pipe or a device could block for ever or never end.
@@ -20,9 +22,14 @@ def open_regular(path: StrPath, *, what: str = "the file") -> BinaryIO:
     Raises:
         InputError: it is missing, unreadable, or not a regular file.
     """
+    return os.fdopen(_open(path, what)[0], "rb")
+
+
+def _open(path: StrPath, what: str) -> tuple[int, int]:
+    """The descriptor of a regular file, and its size as the file system says it."""
     where = str(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:
         raise InputError(f"{what} does not exist", where=where, hint="check the path") from None
     except IsADirectoryError:
@@ -30,13 +37,13 @@ def open_regular(path: StrPath, *, what: str = "the file") -> BinaryIO:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"{what} cannot be read ({reason})", where=where) from None
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        if stat.S_ISDIR(mode):
+        if stat.S_ISDIR(status.st_mode):
             raise InputError(f"{what} is a folder", where=where, hint="name a file")
         raise InputError(f"{what} is not a regular file", where=where)
-    return os.fdopen(descriptor, "rb")
+    return descriptor, status.st_size
 
 
 def read_bytes(path: StrPath, *, limit: int, what: str = "the file") -> bytes:
@@ -57,11 +64,21 @@ def read_head(path: StrPath, *, size: int, what: str = "the file") -> bytes:
     Raises:
         InputError: as ``open_regular``.
     """
-    with open_regular(path, what=what) as file:
-        try:
-            return file.read(size)
-        except OSError as error:
-            raise InputError(f"{what} cannot be read ({error.strerror or error})", where=str(path)) from None
+    descriptor, expected = _open(path, what)
+    try:  # without a file object: thousands of files may be read
+        data = os.read(descriptor, min(size, expected + 1))
+        if len(data) != expected:  # there is more of it, or it has changed
+            parts = [data]
+            left = size - len(data)
+            while left > 0 and (more := os.read(descriptor, min(left, 1 << 20))):
+                parts.append(more)
+                left -= len(more)
+            data = b"".join(parts)
+    except OSError as error:
+        raise InputError(f"{what} cannot be read ({error.strerror or error})", where=str(path)) from None
+    finally:
+        os.close(descriptor)
+    return data
 
 
 def read_text(path: StrPath, *, limit: int, what: str = "the file") -> str:

@@ -25,7 +25,6 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".yaml", ".yml")
 """How the names of files end that may hold tool schemas, in lower case."""
 
 
-
 def kind_of(path: str) -> Kind:
     """The kind of a file by its name: JSON unless that says otherwise."""
     suffix = PurePath(path).suffix.lower()

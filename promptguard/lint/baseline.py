@@ -32,7 +32,7 @@ class Baseline:
 
     def without(self, result: FileResult) -> FileResult:
         """A result without the findings that are known; their number is kept, for ``stale``."""
-        known = dict(self._findings.get(_inside(result.path, self._root), ()))
+        known = dict(self._findings.get(_inside(result.path, self._root), {}))
         records = []
         for record in result.records:
             key = record.code, _hash(record)
@@ -59,8 +59,10 @@ def read_baseline(path: str, root: str) -> Baseline:
     text = read_text(path, limit=_MAX_BYTES, what=what)
     try:
         return Baseline(_findings(json.loads(text)), root)
-    except (ValueError, RecursionError):
-        raise InputError(f"{what} is not one that promptguard wrote", where=path, hint="make it anew: promptguard baseline") from None
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(
+            f"{what} is not one that promptguard wrote", where=path, hint="make it anew: promptguard baseline"
+        ) from None
 
 
 def baseline_text(records: Iterable[Record], root: str) -> str:
@@ -75,15 +77,15 @@ def baseline_text(records: Iterable[Record], root: str) -> str:
 
 def _findings(data: Any) -> dict[str, _Counts]:
     if not isinstance(data, dict) or data.get("version") != _VERSION or not isinstance(data.get("findings"), dict):
-        raise ValueError
+        raise TypeError
     found: dict[str, _Counts] = {}
     for path, codes in data["findings"].items():
         if not isinstance(codes, dict):
-            raise ValueError
+            raise TypeError
         counts = found.setdefault(path, {})
         for code, hashes in codes.items():
             if not isinstance(hashes, dict) or not all(type(count) is int and count > 0 for count in hashes.values()):
-                raise ValueError
+                raise TypeError
             counts.update(((code, key), count) for key, count in hashes.items())
     return found
 

@@ -4,13 +4,13 @@ One file for each set of settings holds a line for each result: a key, which is 
 file, its path below the root, and the result. What does not read as a result is none.
 """
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from typing import Any, get_args
 
 from promptguard import __version__
@@ -202,8 +202,8 @@ def _record(data: Any) -> Record:
         _expect(type(number) is int and number > 0)
     for text in (record.path, record.message, record.fingerprint):
         _expect(isinstance(text, str))
-    for text in (record.block, record.tokenizer, record.changes, record.pointer):
-        _text_or_none(text)
+    for optional in (record.block, record.tokenizer, record.changes, record.pointer):
+        _text_or_none(optional)
     _expect(record.tokens_lost is None or (type(record.tokens_lost) is int and record.tokens_lost >= 0))
     _expect(record.name == RULES[record.code].name and record.severity in SEVERITIES and record.confidence in _CONFIDENCES)
     excerpt = []

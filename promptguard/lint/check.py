@@ -1,16 +1,16 @@
 """Check one file: read it, run the detectors of its documents, and make records of what they find."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH113, PTH118 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
 from promptguard.checks.registry import detectors
-from promptguard.checks.rule import Rule
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import read_text
@@ -23,7 +23,6 @@ from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, Re
 from promptguard.lint.select import ALWAYS, Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import PromptDeclaration, Settings
 from promptguard.lint.suppress import UNUSED, Suppressions
-
 
 MAX_BYTES = 8 << 20
 """A larger file is not read."""
@@ -133,10 +132,12 @@ class Checker:
         for name, detector in looking:
             try:
                 for hit in detector(document, self._options):
+                    if not 0 <= hit.start <= hit.end <= len(document.text):
+                        raise ValueError(f"a hit at {hit.start}..{hit.end} of {len(document.text)}")
                     rule = RULES[hit.code]
                     if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
                         yield _Found(document.place(hit.start, hit.end).span, hit, document)
-            except Exception as error:
+            except Exception as error:  # noqa: PERF203 (one that fails must not keep the others from it)
                 yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
 
     def _judge(self, path: str, file: Source, documents: Sequence[Document], found: list[_Found]) -> FileResult:
@@ -241,11 +242,9 @@ class _Prompts:
 
     def _load(self, name: str) -> Iterator[Document]:
         for path in sorted(self._files(name)):
-            try:
+            with contextlib.suppress(InputError):  # it is said where the file itself is checked
                 text = read_text(path, limit=MAX_BYTES)
                 yield from read_documents(path, text, self._settings, bom=False, named=True)
-            except InputError:
-                continue  # it is said where the file itself is checked
 
     def _files(self, name: str) -> set[str]:
         from promptguard.core.discover import find_files

@@ -15,10 +15,10 @@ Check = Callable[[str], FileResult]
 
 
 class Fixed(NamedTuple):
-    """What became of a text: its new form, how many fixes made it, and what is found in it now."""
+    """What became of a text: its new form, how many fixes made that of it, and what is found in it now."""
 
     text: str
-    count: int
+    applied: int
     result: FileResult
 
 

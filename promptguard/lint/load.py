@@ -1,6 +1,6 @@
 """What a run is told: the configuration file and the flags, made into settings."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH109, PTH113, PTH118 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
@@ -124,9 +124,7 @@ def _selectors(given: Mapping[str, Any], said: Mapping[str, Any], name: str) -> 
     return tuple(said.get(name, ()))
 
 
-def _per_file_ignores(
-    flags: Sequence[str], said: Mapping[str, Sequence[str]]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _per_file_ignores(flags: Sequence[str], said: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found = [(pattern, tuple(codes)) for pattern, codes in sorted(said.items())]
     for flag in flags:
         pattern, colon, codes = flag.rpartition(":")

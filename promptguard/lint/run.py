@@ -1,6 +1,6 @@
 """Check many files: with several processes where that pays, from the cache where it can, in one order whatever happens."""
 
-# ruff: noqa: PTH - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH100, PTH119 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
@@ -16,7 +16,7 @@ from promptguard.lint.fix import fix_text, has_fix
 from promptguard.lint.reading import is_declared, may_hold_prompt
 from promptguard.lint.reading.chat_templates import model_stamp
 from promptguard.lint.reading.names import is_model
-from promptguard.lint.result import FileResult, LintResult
+from promptguard.lint.result import FileResult, LintResult, Record
 from promptguard.lint.select import ALWAYS
 from promptguard.lint.settings import Settings
 
@@ -42,12 +42,12 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Change(NamedTuple):
-    """What the fixes make of a file: its text before and after (without a byte order mark), and how many there are."""
+    """What the fixes make of a file: its text before and after (without a byte order mark), and how many fixes that were."""
 
     path: str
     before: str
     after: str
-    count: int
+    fixes: int
 
 
 class _Job(NamedTuple):
@@ -151,7 +151,7 @@ def fix_data(
         return baseline.without(result) if baseline is not None else result
 
     fixed = fix_text(text, check(text), check, unsafe=unsafe)
-    return fixed.result, Change(path, text, fixed.text, fixed.count)
+    return fixed.result, Change(path, text, fixed.text, fixed.applied)
 
 
 def fix_file(
@@ -188,7 +188,9 @@ def fix_file(
 
 def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
     """A whole run from the results of its files."""
-    records, files, looked_at, suppressed, skipped = [], 0, 0, 0, []
+    records: list[Record] = []
+    skipped: list[tuple[str, str]] = []
+    files = looked_at = suppressed = 0
     for result in results:
         records += result.records
         files += result.checked

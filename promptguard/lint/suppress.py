@@ -14,6 +14,7 @@ from promptguard.core.source import Source, Span
 
 UNUSED = "PG900"
 """The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
+_OWN = frozenset({UNUSED})
 _WORD = "promptguard:"
 _DIRECTIVE = re.compile(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
 _OPENING = re.compile(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
@@ -48,7 +49,7 @@ class _Code:
 
 
 class _Comment:
-    """One comment. ``line``: the one that it is about, from 1, ``None`` for the whole file. ``codes``: ``None`` for every rule."""
+    """One comment. ``line``: the one that it is about, ``None`` for the whole file. ``codes``: ``None`` for every rule."""
 
     __slots__ = ("codes", "directive", "end", "line", "start", "used")
 
@@ -66,7 +67,7 @@ class _Comment:
             return code != UNUSED
         found = False
         for own in self.codes:
-            if own.codes is not None and (own.codes == {UNUSED} if code == UNUSED else code in own.codes):
+            if own.codes is not None and (own.codes == _OWN if code == UNUSED else code in own.codes):
                 own.used = found = True
         return found
 
@@ -82,18 +83,23 @@ class Suppressions:
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
         self._all = list(_comments(file, documents)) if _WORD in file.text else []
-        self._of_file = [comment for comment in self._all if comment.line is None]
-        self._of_line: dict[int, list[_Comment]] = {}
+        self._of_line: dict[int | None, list[_Comment]] = {}
         for comment in self._all:
-            if comment.line is not None:
-                self._of_line.setdefault(comment.line, []).append(comment)
+            self._of_line.setdefault(comment.line, []).append(comment)
+        self._said: dict[tuple[str, int | None], bool] = {}
 
     def cover(self, code: str, line: int) -> bool:
         """Whether a finding that begins on a line is suppressed; the suppressions that say so count as used."""
         if not self._all:
             return False
-        said = [comment.covers(code) for comment in (*self._of_line.get(line, ()), *self._of_file)]
-        return any(said)
+        by_line, by_file = self._ask(code, line), self._ask(code, None)
+        return by_line or by_file
+
+    def _ask(self, code: str, line: int | None) -> bool:
+        """What the comments for a line say, and those for the whole file; each is asked once, there may be thousands."""
+        if (code, line) not in self._said:
+            self._said[code, line] = any([comment.covers(code) for comment in self._of_line.get(line, ())])
+        return self._said[code, line]
 
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""
@@ -106,7 +112,7 @@ class Suppressions:
                 continue
             if not comment.codes:
                 yield Problem(start, end, f"`{text[start:end]}` names no rule", self._without(comment))
-            idle = [code for code in comment.codes if not code.used and code.codes != {UNUSED}]
+            idle = [code for code in comment.codes if not code.used and code.codes != _OWN]
             for code in idle:
                 what = "suppresses nothing here" if code.codes is not None else "is no rule"
                 whole = len(idle) == len(comment.codes)

@@ -35,6 +35,7 @@ _INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
 _split = re.compile(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
+_is_operator = re.compile(_OPERATOR).fullmatch
 _is_string = re.compile(STRING).fullmatch
 _escape = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
@@ -120,7 +121,7 @@ class Expressions:
         if not lexeme:
             return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
         first = lexeme[0]
-        if len(lexeme) > 2 and not (first.isidentifier() or first in _QUOTES or first in _DIGIT):
+        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _is_operator(lexeme)):
             lexeme = first  # no token, but all the rest of the tag
         return Unreadable(at, f"unexpected {lexeme if len(lexeme) <= 40 else lexeme[:39] + '…'!r}")
 

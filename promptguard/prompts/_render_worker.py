@@ -85,8 +85,8 @@ class Worker:
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or what went wrong.
 
-        To one with several ``calls`` of a chat template: ``replies`` and the ``parts`` of all of them; to one for ``names``: those
-        that a chat template reads.
+        To one with several ``calls`` of a chat template: ``replies`` and the ``parts`` of all of them. To one for ``names``: the
+        variables that a chat template reads.
         """
         try:
             if "names" in request:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -13,8 +12,8 @@ from typing import Any, Literal
 from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.source import Source
 from promptguard.prompts.rendering import ChatCall, Renderer
+from promptguard.prompts.replies import as_written, reply_start, with_objects, without_end
 from promptguard.prompts.request import Message, Request, Tool, Traced
-from promptguard.prompts.sequences import first_difference
 
 Arguments = Literal["parsed", "raw"]
 
@@ -54,9 +53,6 @@ END_OF_GENERATION: tuple[str, ...] = (
 """Texts of the tokens with which the usual model families end a reply."""
 
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=timezone.utc)
-_ANCHORS = (64, 16)  # so many code points ahead of a reply tell its place
-_HEADER = 100  # code points at the end of a prompt that hold the header of the reply
-_OPEN_MARKER = re.compile(r"[<\[][^<>\[\]\s]*\Z")
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class ChatTemplate:
         properties = {"a-key": {"type": "string", "description": "a-description"}}
         parameters = {"type": "object", "properties": properties, "required": ["a-key"]}
         tool = {"type": "function", "function": {"name": "a_tool", "description": "a-tool", "parameters": parameters}}
-        tried = [
+        tried: list[tuple[list[Message], list[Tool]]] = [
             ([{"role": "system", "content": "a-rule"}, user], []),
             ([user], []),
             ([typed], []),
@@ -177,6 +173,9 @@ class ChatTemplate:
     def reply_text(self, request: Request, reply: Message, prompt_text: str, *, clock: datetime) -> str:
         """The text of a reply as the model emits it, without the token that ends it: that one is never in the cache.
 
+        What a template may change in every reply, the blanks at its ends and the spelling of arguments that are a string, is as
+        the reply has it.
+
         Args:
             request: what the reply answers.
             reply: the assistant message.
@@ -191,39 +190,19 @@ class ChatTemplate:
         whole = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
         if self.bos_token and whole.startswith(self.bos_token) and not prompt_text.startswith(self.bos_token):
             whole = whole[len(self.bos_token) :]  # a server leaves to the tokenizer what the tokenizer adds
+        start = len(prompt_text)
+        if not whole.startswith(prompt_text):
+            prompt, bare = (
+                self.render(request, clock=clock, add_generation_prompt=header, trace=False).text for header in (True, False)
+            )
+            start = reply_start(prompt, bare, whole)
         ends = [self.eos_token, *self.eog_tokens]
-        if whole.startswith(prompt_text):
-            return without_end(whole[len(prompt_text) :], prompt_text, ends)
-        prompt, bare = (
-            self.render(request, clock=clock, add_generation_prompt=header, trace=False).text for header in (True, False)
-        )
-        return without_end(whole[reply_start(prompt, bare, whole) :], prompt_text, ends)
-
-
-def reply_start(prompt: str, bare: str, whole: str) -> int:
-    """Where the reply starts in a conversation that need not start with the prompt.
-
-    The conversation may lack the end of the header, such as an empty think block, or print what comes ahead in another way.
-
-    Args:
-        prompt: the request with the header of the reply.
-        bare: the request without it.
-        whole: the request and the reply.
-    """
-    if whole.startswith(prompt):
-        return len(prompt)
-    end = first_difference(prompt, bare)
-    before, header = prompt[:end], prompt[end:]
-    start = first_difference(before, whole)
-    for size in _ANCHORS:
-        found = whole.rfind(before[-size:])
-        if found >= 0:
-            start = found + len(before[-size:])
-            break
-    common = first_difference(header, whole[start:])
-    # "<think>" in the header and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
-    marker = _OPEN_MARKER.search(header, 0, common) if common < len(header) else None
-    return start + (marker.start() if marker else common)
+        parsed = None
+        if self.arguments == "raw" and (objects := with_objects(reply, whole)) is not None:
+            answered = replace(request, messages=(*request.messages, objects))
+            text = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
+            parsed = without_end(text[start:], prompt_text, ends) if text.startswith(whole[:start]) else None
+        return as_written(reply, without_end(whole[start:], prompt_text, ends), parsed)[0]
 
 
 def prepare(
@@ -299,12 +278,3 @@ def _tool(tool: Tool) -> dict[str, Any]:
             "parameters": function.get("parameters", {}),
         },
     }
-
-
-def without_end(text: str, prompt: str, eog_tokens: Sequence[str]) -> str:
-    """A reply without the tokens that end it, and without the header of another reply, which some templates always add."""
-    while True:
-        start, end = max(((text.rfind(token), text.rfind(token) + len(token)) for token in eog_tokens if token), default=(-1, 0))
-        if start < 0 or text[end:].strip() not in prompt[-_HEADER:]:
-            return text
-        text = text[:start]

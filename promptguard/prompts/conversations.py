@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
@@ -77,7 +77,7 @@ class Conversation:
         return "tool" if self.messages[self.replies[turn] + 1]["role"] == "tool" else "user"
 
     def __str__(self) -> str:
-        parts = [self.mode if self.mode != "plain" else "no reasoning"]
+        parts: list[str] = [self.mode if self.mode != "plain" else "no reasoning"]
         if self.calls_tools:
             parts.append("arguments as a string" if self.arguments == "raw" else "arguments as an object")
         parts.append("with a system message" if self.system else "without a system message")
@@ -101,7 +101,7 @@ def conversations() -> tuple[Conversation, ...]:
 
 def _told() -> Iterator[Conversation]:
     yield from _variants(PLAIN_CHAT, _plain_chat, "ps", "pn", "ps")
-    yield from _variants(TOOL_LOOP, lambda teller: _tool_loop(teller), "ps", "rn", "pn")
+    yield from _variants(TOOL_LOOP, _tool_loop, "ps", "rn", "pn")
     yield from _variants(TOOL_LOOP_AND_USER, lambda teller: _tool_loop(teller, user=True), "ps", "rn", "pn")
     yield from _variants(PARALLEL_CALLS, _parallel_calls, "rn", "ps", "rs")
     yield from _variants(EMPTY_CONTENT, _empty_content, "pn", "rs", "ps")
@@ -109,14 +109,14 @@ def _told() -> Iterator[Conversation]:
     yield from _variants(SPECIAL_CHARACTERS, _special_characters, "rs", "pn", "rn")
 
 
-def _variants(name: str, tell: Any, *variants: str) -> Iterator[Conversation]:
+def _variants(name: str, tell: Callable[[_Teller], None], *variants: str) -> Iterator[Conversation]:
     """A conversation in its modes; of a variant the first letter is that of ``arguments``, the second says whether there is a
     system message (``s``) or none (``n``).
     """
-    for mode, (arguments, system) in zip(_KWARGS, variants, strict=True):
-        teller = _Teller(mode, "raw" if arguments == "r" else "parsed")
+    for mode, variant in zip(_KWARGS, variants, strict=True):
+        teller = _Teller(mode, "raw" if "r" in variant else "parsed")
         tell(teller)
-        head = [{"role": "system", "content": _SYSTEM}] if system == "s" else []
+        head = [{"role": "system", "content": _SYSTEM}] if "s" in variant else []
         yield Conversation(name, mode, teller.arguments, (*head, *teller.messages), _TOOLS)
 
 
@@ -135,7 +135,7 @@ class _Teller:
     def says(self, content: str, reasoning: str) -> None:
         self.messages.append(self._reply(content, reasoning))
 
-    def calls(self, content: str, reasoning: str, *calls: tuple[str, Mapping[str, Any], str]) -> None:
+    def calls(self, content: str | None, reasoning: str, *calls: tuple[str, Mapping[str, Any], str]) -> None:
         """A reply that calls tools, and the results: name, arguments and result of each call."""
         made, results = [], []
         for name, arguments, result in calls:
@@ -147,12 +147,9 @@ class _Teller:
                 given = json.dumps(arguments, ensure_ascii=False, separators=(",", ": "))
             made.append({"id": identifier, "type": "function", "function": {"name": name, "arguments": given}})
             results.append({"role": "tool", "tool_call_id": identifier, "name": name, "content": result})
-        reply = self._reply(content, reasoning)
-        if not content and self.arguments == "raw":
-            reply["content"] = None  # so clients send it
-        self.messages += [{**reply, "tool_calls": made}, *results]
+        self.messages += [{**self._reply(content, reasoning), "tool_calls": made}, *results]
 
-    def _reply(self, content: str, reasoning: str) -> dict[str, Any]:
+    def _reply(self, content: str | None, reasoning: str) -> dict[str, Any]:
         reply: dict[str, Any] = {"role": "assistant", "content": content}
         if self.mode == "reasoning":
             reply["reasoning_content"] = reasoning
@@ -170,7 +167,7 @@ def _tool(name: str, description: str, **parameters: tuple[str, str]) -> Tool:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
-_TOOLS: Sequence[Tool] = (
+_TOOLS: tuple[Tool, ...] = (
     _tool(
         "find_trains",
         "Finds direct trains between two stations.",
@@ -178,11 +175,14 @@ _TOOLS: Sequence[Tool] = (
         destination=("string", "Station of arrival."),
         seats=("integer", "Seats that must be free."),
     ),
-    _tool("get_weather", "Tells the weather at a place.", place=("string", "Name of the place."), days=("integer", "Days ahead.")),
-    _tool("book_seats", "Books seats on a train.", train=("string", "Number of the train."), quiet=("boolean", "Quiet carriage.")),
+    _tool(
+        "get_weather", "Tells the weather at a place.", place=("string", "Name of the place."), days=("integer", "Days ahead.")
+    ),
+    _tool(
+        "book_seats", "Books seats on a train.", train=("string", "Number of the train."), quiet=("boolean", "Quiet carriage.")
+    ),
     _tool("send_message", "Sends a message.", to=("string", "Who reads it."), text=("string", "What it says.")),
 )
-_TOOLS = tuple(_TOOLS)
 
 
 def _plain_chat(teller: _Teller) -> None:
@@ -198,7 +198,11 @@ def _tool_loop(teller: _Teller, *, user: bool = False) -> None:
     teller.calls(
         "I am looking for a direct train first.",
         "The user needs a train, so that comes first.",
-        ("find_trains", {"origin": "Bremen", "destination": "Basel", "seats": 2}, '{"trains": [{"number": "ICE 73", "at": 9.1}]}'),
+        (
+            "find_trains",
+            {"origin": "Bremen", "destination": "Basel", "seats": 2},
+            '{"trains": [{"number": "ICE 73", "at": 9.1}]}',
+        ),
     )
     teller.calls(
         "",
@@ -235,7 +239,7 @@ def _parallel_calls(teller: _Teller) -> None:
 def _empty_content(teller: _Teller) -> None:
     teller.user("Please look up the weather in Basel tomorrow.")
     teller.calls(
-        "",
+        None if teller.arguments == "raw" else "",  # clients send null; a server makes it an empty text
         "The user asks for the weather of one place.",
         ("get_weather", {"place": "Basel", "days": 1}, '{"sky": "clear", "celsius": 4}'),
     )
@@ -257,4 +261,4 @@ def _special_characters(teller: _Teller) -> None:
         ("get_weather", {"place": "Läufelfingen <Dorf> & 'Umgebung'", "days": 1}, '{"sky": "2 < 3 & 5 > 4 🌤", "note": "«klar»"}'),
     )
     teller.says("I found <em>clear</em> sky & 4 °C in Läufelfingen 🌤.", "The user gets the sign as well: 🌤.")
-    teller.user("Please say it in Chinese: 明天天气好吗？")
+    teller.user("Please say it in Chinese: 明天天气怎么样")

@@ -84,32 +84,27 @@ class Bundled:
 
     def encode(self, text: str) -> list[int]:
         """The ids of the tokens of a text; of an estimated run those of its first part, again and again."""
+        ids = self._ids
+        if len(ids) >= _CACHED_PIECES:
+            ids.clear()
         found: list[int] = []
-        known, ids = self._tokens, self._ids
-        start = 0
-        for special in [*self._special.finditer(text), None]:
-            for match in self._split.finditer(text, start, special.start() if special else len(text)):
-                piece = match[0]
-                part = ids.get(piece)
-                if part is None:
-                    if len(ids) >= _CACHED_PIECES:
-                        ids.clear()
-                    part = ids[piece] = self._encode_piece(piece)
-                found += part
-            if special is not None:
-                found.append(known[special[0]])
-                start = special.end()
+        marks = self._special.findall(text)
+        for number, part in enumerate(self._special.split(text)):
+            if number:
+                found.append(self._tokens[marks[number - 1]])
+            for piece in self._split.findall(part):
+                found += ids.get(piece) or self._encode_piece(piece)
         return found
 
     def _encode_piece(self, piece: str) -> list[int]:
         word = self._word(piece)
-        if word in self._tokens:
-            return [self._tokens[word]]
-        part = [self._tokens[token] for token in self._merge(word[:_EXACT_BYTES])]
-        if len(word) <= _EXACT_BYTES:
-            return part
-        size = len(part) * len(word) // _EXACT_BYTES
-        return (part * (size // len(part) + 1))[:size]
+        known = self._tokens.get(word)
+        part = [known] if known is not None else [self._tokens[token] for token in self._merge(word[:_EXACT_BYTES])]
+        if known is None and len(word) > _EXACT_BYTES:
+            size = len(part) * len(word) // _EXACT_BYTES
+            part = (part * (size // len(part) + 1))[:size]
+        self._ids[piece] = part
+        return part
 
     def _word(self, piece: str) -> str:
         return piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)

@@ -13,10 +13,11 @@ from typing import Any, Literal
 from promptguard.core.errors import TemplateError, TemplateLimitError, TemplateRefusal
 from promptguard.core.source import Place
 from promptguard.prompts.blame.base import Aspect, differing_origin, origin
-from promptguard.prompts.chat import ChatTemplate, reply_start, without_end
+from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import SWITCHES_OF_THINKING, Conversation, Following, conversations
 from promptguard.prompts.divergence import Divergence, excerpt, first_divergence
 from promptguard.prompts.rendering import ChatCall
+from promptguard.prompts.replies import Own, as_written, reply_start, with_objects, without_end
 from promptguard.prompts.request import Message, Piece, Prompt, Request, Traced
 from promptguard.prompts.segments import calls_of, text_of
 from promptguard.prompts.sequences import common_prefix, first_difference
@@ -47,6 +48,8 @@ _MOST_SWITCHES = 12  # variables of one template that are tried
 _MOST_TRIED = 4  # places of a defect at which a switch must help
 _MOST_EXPLAINED = 24  # differences of one template that are looked into
 _AROUND = 12  # code points in front of a difference and behind it by which two of them are told apart
+_THINK_MARK = re.compile(r"[<\[]\|?(/|END_)?(?:START_)?[\w:]{0,12}?think(?:ing)?\b[^<>\[\]\s]{0,20}[>\]]", re.IGNORECASE)
+_HEADER = 100  # code points at the end of a prompt that hold the header of the reply, where the text ahead of it is not found
 _FAR = 256  # code points behind a difference that a tokenizer is shown
 
 
@@ -260,11 +263,26 @@ class _Outcome:
     after: str
     rendered: int
     start: int
-    own: Literal["arguments", "content"] | None = None
+    own: Own | None = None
 
     @property
     def held(self) -> str:
         return self.prompt + self.reply
+
+    @property
+    def natural(self) -> bool:
+        """Whether a model can give this reply: none is without reasoning where the prompt has begun it."""
+        if text_of(self.boundary.reply, "reasoning_content"):
+            return True
+        marks = list(_THINK_MARK.finditer(self.prompt, self.header))
+        return not marks or marks[-1][1] is not None
+
+    @property
+    def header(self) -> int:
+        """Where the header of the reply starts: behind the text of the last message, as far as that can be found."""
+        last = text_of(self.boundary.request().messages[-1]).strip()
+        at = self.prompt.rfind(last)
+        return at + len(last) if at >= 0 else max(0, len(self.prompt) - _HEADER)
 
 
 class _Check:
@@ -300,7 +318,7 @@ class _Check:
         broken = [
             (at, *lost)
             for at, outcome in enumerate(outcomes)
-            if isinstance(outcome, _Outcome) and (lost := self._lost(outcome)) is not None
+            if isinstance(outcome, _Outcome) and outcome.natural and (lost := self._lost(outcome)) is not None
         ]
         groups = self._explain([(outcomes[at], tokens, lost) for at, tokens, lost in broken])
         defects = [self._with_extent(each, boundaries, outcomes) for each in groups]
@@ -369,17 +387,15 @@ class _Check:
         if isinstance(prompt, Traced) and isinstance(whole, Traced):
             if not whole.text.startswith(prompt.text):
                 yield "bare"
-            written = _raw_arguments(boundary.reply)
-            if written and not all(text in whole.text for text in written):
+            if boundary.conversation.arguments == "raw" and with_objects(boundary.reply, whole.text) is not None:
                 yield "parsed"
 
     def _again(self, boundary: _Boundary, which: Literal["bare", "parsed"]) -> ChatCall:
         if which == "bare":
             return self._call(boundary, boundary.request(), header=False)
         answered = boundary.answered
-        return self._call(
-            boundary, replace(answered, messages=(*answered.messages[:-1], _parsed(boundary.reply))), header=False
-        )
+        reply = with_objects(boundary.reply, "") or boundary.reply
+        return self._call(boundary, replace(answered, messages=(*answered.messages[:-1], reply)), header=False)
 
     def _outcome(
         self,
@@ -400,17 +416,15 @@ class _Check:
             text = after.text[len(prompt.text) :]
             end = min((text.find(token) for token in self._ends if token in text), default=0)
             return _Outcome(boundary, prompt.text, text[:end], after.text, end, len(prompt.text))
-        start = reply_start(prompt.text, bare.text if isinstance(bare, Traced) else "", whole.text)
+        if isinstance(bare, TemplateError):
+            return bare
+        start = len(prompt.text) if bare is None else reply_start(prompt.text, bare.text, whole.text)
         rendered = without_end(whole.text[start:], prompt.text, self._ends)
-        emitted, own = rendered, None
+        objects = None
         if isinstance(parsed, Traced) and parsed.text.startswith(whole.text[:start]):
-            text = without_end(parsed.text[start:], prompt.text, self._ends)
-            emitted, own = _with_arguments(text, rendered, boundary.reply), "arguments"
-        emitted, own = (emitted, own) if emitted != rendered else (_with_blanks(rendered, boundary.reply), "content")
-        agreed = first_difference(emitted, rendered)
-        return _Outcome(
-            boundary, prompt.text, emitted, after.text, agreed, start, own if emitted != rendered else None  # type: ignore[arg-type]
-        )
+            objects = without_end(parsed.text[start:], prompt.text, self._ends)
+        reply, own = as_written(boundary.reply, rendered, objects)
+        return _Outcome(boundary, prompt.text, reply, after.text, first_difference(reply, rendered), start, own)
 
     # -- comparing
 
@@ -436,7 +450,7 @@ class _Check:
         for outcome, (before, after), group in zip(shown, self._trace(shown), alike.values(), strict=False):
             defect = self._defect(outcome, before, after)
             seen = tuple(_break(*each) for each in group)
-            key = (defect.code, defect.place or defect.explanation)
+            key = (defect.code, defect.place or defect.explanation, bool(_dropped(outcome)))
             known = found.get(key, defect)
             found[key] = replace(known, breaks=(*known.breaks, *seen))
         return list(found.values())
@@ -465,7 +479,6 @@ class _Check:
             explanation = "arguments that are handed over as the string that the model wrote are serialized again"
             return _plain("PG505", explanation, "print arguments that are a string as they are", found)
         if at_own:
-            found = origin(after, char if outcome.held[char : char + 1].isspace() and char < outcome.rendered else char - 1)
             found = _content_origin(after, char)
             explanation = "blanks at the ends of a reply are removed"
             return _plain("PG506", explanation, "print the content of replies as it is", found)
@@ -473,15 +486,15 @@ class _Check:
         divergence = first_divergence(prompt, following)
         if divergence is None:  # the tokenizer was shown less of the text
             return _plain("PG502", "the text of the history splits into other tokens", "", origin(after, char))
-        return Defect(
-            _code(divergence, outcome),
-            divergence.aspect,
-            divergence.explanation,
-            divergence.remedy,
-            divergence.place,
-            divergence.expression,
-            (),
-        )
+        place, expression = divergence.place, divergence.expression
+        lost = _dropped(outcome) if divergence.aspect == "reasoning" else ""
+        printed = origin(before, outcome.held.find(lost)) if lost else None
+        if printed is not None:  # the header of the reply may have printed its first words
+            place, expression = printed.place, printed.expression
+        if place is not None and expression is None:
+            place = _literal(place, before, after)
+        code = _code(divergence, outcome)
+        return Defect(code, divergence.aspect, divergence.explanation, divergence.remedy, place, expression, ())
 
     def _prompts(self, outcome: _Outcome, before: Traced, after: Traced) -> tuple[Prompt, Prompt]:
         boundary = outcome.boundary
@@ -505,7 +518,7 @@ class _Check:
         told = {each[0] for each in seen}
         extent: dict[Following, set[bool]] = {"tool": set(), "user": set()}
         for boundary, outcome in zip(boundaries, outcomes, strict=True):
-            if id(boundary.conversation) in told and isinstance(outcome, _Outcome):
+            if id(boundary.conversation) in told and isinstance(outcome, _Outcome) and outcome.natural:
                 following = boundary.conversation.following(boundary.turn)
                 extent[following].add((id(boundary.conversation), boundary.turn) in seen)
         return replace(defect, at_tools=_extent(extent["tool"]), at_users=_extent(extent["user"]))
@@ -514,11 +527,7 @@ class _Check:
 
     def _with_switches(self, defect: Defect, names: Iterable[str]) -> Defect:
         """The variables of the template that mend a defect, found by trying each of them."""
-        candidates = [
-            Switch(name, value)
-            for name in sorted(set(names) - _GIVEN)[:_MOST_SWITCHES]
-            for value in (True, False)
-        ]
+        candidates = [Switch(name, value) for name in sorted(set(names) - _GIVEN)[:_MOST_SWITCHES] for value in (True, False)]
         if not candidates:
             return defect
         tried = list({each.conversation.mode: each for each in defect.breaks}.values())
@@ -598,9 +607,7 @@ class _Check:
             for clock in (self._clock, later)
         ]
         plain = self._render([*rates, *pinned])
-        changes: Changes = next(
-            (rate for (rate, _), made in zip(_RATES, plain, strict=False) if _text(made) != before), "day"
-        )
+        changes: Changes = next((rate for (rate, _), made in zip(_RATES, plain, strict=False) if _text(made) != before), "day")
         tried = plain[len(rates) :]
         switches = [
             Switch(name, _FIXED_DATE)
@@ -625,52 +632,6 @@ class _Check:
             switches=tuple(switches),
             changes=changes,
         )
-
-
-# -- replies as the model emits them
-
-
-def _raw_arguments(reply: Message) -> list[str]:
-    """The arguments that are strings."""
-    return [call["function"]["arguments"] for call in reply.get("tool_calls", ()) if isinstance(call["function"]["arguments"], str)]
-
-
-def _parsed(reply: Message) -> Message:
-    """The same reply with its arguments as objects."""
-    calls = [
-        {**call, "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"])}}
-        for call in reply["tool_calls"]
-    ]
-    return {**reply, "tool_calls": calls}
-
-
-def _with_arguments(text: str, rendered: str, reply: Message) -> str:
-    """A reply that was rendered with objects, its arguments as the model wrote them; ``rendered`` where they are not JSON there."""
-    for written in _raw_arguments(reply):
-        value = json.loads(written)
-        for separators in ((", ", ": "), (",", ":")):
-            spelled = json.dumps(value, ensure_ascii=False, separators=separators)
-            if spelled in text:
-                text = text.replace(spelled, written, 1)
-                break
-        else:
-            return rendered
-    return text
-
-
-def _with_blanks(text: str, reply: Message) -> str:
-    """A reply with its content as the model wrote it. Blanks in front of it count only where nothing else stands ahead of it:
-    behind a think block the format itself has some.
-    """
-    content = text_of(reply)
-    bare = content.strip()
-    at = text.find(bare) if bare != content else -1
-    if at < 0 or content in text:
-        return text
-    end = at + len(bare)
-    head = text[:at] if text[:at].strip() else content[: content.index(bare)]
-    tail = text[end:] if text[end:].strip() else content[content.index(bare) + len(bare) :]
-    return head + bare + tail
 
 
 # -- breaks and defects
@@ -699,15 +660,16 @@ def _break(outcome: _Outcome, tokens: int, lost: int) -> Break:
 def _code(divergence: Divergence, outcome: _Outcome) -> str:
     if divergence.aspect == "tools":
         return "PG503"
-    in_header = _header_start(outcome) <= divergence.char < len(outcome.prompt)
-    return "PG504" if divergence.aspect == "header" or (divergence.aspect == "reasoning" and in_header) else "PG502"
+    in_header = outcome.header <= divergence.char < len(outcome.prompt)
+    if divergence.aspect == "header" or (divergence.aspect == "reasoning" and in_header and not _dropped(outcome)):
+        return "PG504"
+    return "PG502"
 
 
-def _header_start(outcome: _Outcome) -> int:
-    """Where the header of the reply starts: behind the text of the last message, as far as that can be found."""
-    last = text_of(outcome.boundary.request().messages[-1]).strip()
-    at = outcome.prompt.rfind(last)
-    return at + len(last) if at >= 0 else len(outcome.prompt)
+def _dropped(outcome: _Outcome) -> str:
+    """The reasoning of a reply that was printed and no longer is; ``""`` where none is lost."""
+    said = (text_of(message, "reasoning_content") for message in outcome.boundary.answered.messages)
+    return next((text for text in said if text and text in outcome.held and text not in outcome.after), "")
 
 
 def _plain(code: str, explanation: str, remedy: str, found: Any) -> Defect:
@@ -719,6 +681,16 @@ def _content_origin(after: Traced, char: int) -> Any:
     """What printed the content that has lost its blanks: the expression at the difference, or right in front of it."""
     found = [each for at in (char, char - 1) if at >= 0 and (each := origin(after, at)) is not None]
     return next((each for each in found if each.expression is not None), found[0] if found else None)
+
+
+def _literal(place: Place, *traces: Traced) -> Place:
+    """The whole literal text that a character stands in."""
+    for trace in traces:
+        for piece in trace.pieces:
+            span = piece.place.span
+            if piece.expression is None and span.start <= place.span.start < span.end:
+                return piece.place
+    return place
 
 
 def _moved(pieces: Sequence[Piece], start: int, end: int, to: int) -> Iterator[Piece]:
@@ -747,8 +719,10 @@ def _weight(defect: Defect) -> tuple[int, int]:
 # -- what is not rendered
 
 _SHAPES: tuple[tuple[str, Callable[[Conversation], bool]], ...] = (
+    ("a system message", lambda told: told.system and told.arguments == "raw"),  # a server puts it into the user's message
     ("a system message", lambda told: told.system),
     ("a conversation without a system message", lambda told: not told.system),
+    ("a reply whose content is null", lambda told: any(each.get("content", "") is None for each in told.messages)),
     ("arguments of tool calls that are a string", lambda told: told.calls_tools and told.arguments == "raw"),
     ("arguments of tool calls that are an object", lambda told: told.calls_tools and told.arguments == "parsed"),
     ("several tool calls in one reply", lambda told: any(len(each.get("tool_calls", ())) > 1 for each in told.messages)),
@@ -765,10 +739,11 @@ def _unrendered(told: Sequence[Conversation], errors: Mapping[int, TemplateError
         if id(each) in errors:
             groups.setdefault(errors[id(each)].what, []).append(each)
     fine = [each for each in told if id(each) not in errors]
+    seen = set()
     for failed in groups.values():
         error = errors[id(failed[0])]
-        what = next((words for words, has in _SHAPES if all(map(has, failed)) and not any(map(has, fine))), None)
-        if what is None:
-            what = next((words for words, has in _SHAPES if all(map(has, failed))), "some conversations")
-        raw = all(each.arguments == "raw" for each in failed)
-        yield Unrendered(what, error, isinstance(error, TemplateRefusal), raw)
+        shapes = [(words, has) for words, has in _SHAPES if all(map(has, failed))]
+        what = next((words for words, has in shapes if not any(map(has, fine))), shapes[0][0] if shapes else "some conversations")
+        if what not in seen:
+            seen.add(what)
+            yield Unrendered(what, error, isinstance(error, TemplateRefusal), all(each.arguments == "raw" for each in failed))

@@ -51,9 +51,8 @@ class ChatCall:
         bos_token: text of the token that starts a prompt.
         eos_token: text of the token that ends a reply.
         kwargs: further variables, which go ahead of all others.
-        server: whether the template finds what a llama-server gives it (``date_string``, ``datetime``, ``enable_thinking``, and no
-            ``tools``
-            where there are none) or what transformers and llama-cpp-python give it (``tools`` always).
+        server: whether the template finds what a llama-server gives it (``date_string``, ``datetime``, ``enable_thinking``,
+            and no ``tools`` where there are none) or what transformers and llama-cpp-python give it (``tools`` always).
     """
 
     messages: Sequence[Message]
@@ -183,9 +182,7 @@ class Renderer:
         reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source, seconds)
         if "error" in reply:
             raise _error(source, reply)
-        made = {
-            key: _made(source, {**each, "parts": reply["parts"]}) for key, each in zip(once, reply["replies"], strict=True)
-        }
+        made = {key: _made(source, {**each, "parts": reply["parts"]}) for key, each in zip(once, reply["replies"], strict=True)}
         return [made[key] for key in given]
 
     def names(self, source: Source) -> frozenset[str]:
@@ -315,7 +312,20 @@ def _made(source: Source, reply: dict[str, Any]) -> Traced | TemplateError:
 
 def _error(source: Source, reply: Mapping[str, Any]) -> TemplateError:
     kind = TemplateLimitError if reply["limit"] else TemplateRefusal if reply["refused"] else TemplateError
-    return kind(reply["error"], where=_where(source, reply))
+    error = kind(reply["error"], where=_where(source, reply))
+    error.place = _place(source, reply)
+    return error
+
+
+def _place(source: Source, reply: Mapping[str, Any]) -> Place | None:
+    """Where the template goes wrong: up to the end of the line from where it is known, else the line."""
+    if "line" not in reply:
+        return None
+    starts = [*source.line_starts, len(source.text)]
+    start, end = (starts[min(line, len(starts) - 1)] for line in (reply["line"] - 1, reply["line"]))
+    start = max(start, reply.get("offset", start))
+    text = source.text[start:end]
+    return Place(source, Span(end - len(text.lstrip()), start + len(text.rstrip()))) if text.strip() else None
 
 
 def _where(source: Source, reply: Mapping[str, Any]) -> str:

@@ -10,10 +10,9 @@ from promptguard.prompts.blame.outline import outline
 from promptguard.prompts.causes import Cause
 from promptguard.prompts.request import Block, Piece, Traced
 
-
 Aspect = Literal["clock", "id", "variables", "reasoning", "tools", "system", "text", "header", "ending", "other"]
-"""What a chat template prints in another way than before: a clock or an id of its own; what depends on its variables; the reasoning
-of a reply or the marks around it; the tools; the system prompt; the text of a reply; the header of a reply; what ends a reply.
+"""What a chat template prints in another way than before: a clock or an id of its own; what depends on its variables; the
+reasoning of a reply or the marks around it; the tools; the system prompt; the text, the header or the end of a reply.
 """
 
 

@@ -1,0 +1,349 @@
+"""How a YAML scalar is written: the place of every code point of its value, and how an edit of the value is written.
+
+A YAML parser says where a scalar begins and what its value is. Here the text is gone through once more, by the rules of PyYAML (YAML
+1.1), and the result is compared with the value: what would come out otherwise is not placed at all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from promptguard.parse.places import Places
+from promptguard.parse.yaml import resolve
+
+Style = Literal["plain", "single", "double", "literal", "folded"]
+
+MAX_CHECKED = 1 << 16
+"""An edit of a longer scalar that is no literal block is not written, since it is read again to see what it says."""
+
+_BREAK = r"(?:\r\n|[\r\n\x85\u2028\u2029])"
+_BREAKS = re.compile(_BREAK)
+_PROPERTIES = re.compile(rf"(?:[&!][^\s]*|#[^\r\n\x85\u2028\u2029]*|{_BREAK}|[ \t]+)*")
+_HEADER = re.compile(rf"[|>](?P<marks>[-+1-9]{{0,2}})[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?({_BREAK}|\Z)")
+_SINGLE_STOP = re.compile(rf"''|'|{_BREAK}")
+_DOUBLE_STOP = re.compile(rf"\\|\"|{_BREAK}")
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0abt\tnvfre \"/\\N_LP]))")
+_ESCAPED = dict(
+    zip('0abt\tnvfre "/\\N_LP', '\0\x07\x08\t\t\n\x0b\x0c\r\x1b "/\\\x85\xa0\u2028\u2029', strict=True),
+)
+_BLANK = " \t"
+# What stands for itself in every style that is not double-quoted.
+_PRINTABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
+_SAFE_PLAIN = re.compile(r"[\w .:;!?()/+*='\"-]*")
+_ENDS_PLAIN = re.compile(r":(?:\s|\Z)|\s#")
+_UNSAFE_DOUBLE = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+class Written(NamedTuple):
+    """A scalar as it is written.
+
+    Attributes:
+        style: how.
+        start: where it begins in the text, with its quote or its ``|``.
+        end: where it ends.
+        places: its value, and where each code point of it lies. A line break of a block scalar, and the space or line break that
+            a fold is, have the indentation behind them with them.
+        indent: of the lines of a block scalar.
+        keeps: a block scalar that keeps the empty lines at its end.
+    """
+
+    style: Style
+    start: int
+    end: int
+    places: Places
+    indent: int = 0
+    keeps: bool = False
+
+
+def written_scalar(text: str, start: int, value: str) -> Written | None:
+    """Find how a scalar is written.
+
+    Args:
+        text: the YAML text.
+        start: where the scalar begins, its anchor and tag included.
+        value: its value, as the parser says.
+
+    Returns:
+        ``None`` where another value would come out.
+    """
+    skipped = _PROPERTIES.match(text, start)
+    start = skipped.end() if skipped else start
+    first = text[start : start + 1]
+    if first in ("|", ">"):
+        written = _block(text, start, value)
+    elif first == '"':
+        written = _quoted(text, start, "double")
+    elif first == "'":
+        written = _quoted(text, start, "single")
+    else:
+        written = _plain(text, start, value)
+    return written if written is not None and written.places.text == value else None
+
+
+def escape_scalar(text: str, written: Written, value: str, start: int, end: int, new: str) -> str | None:
+    """How a new text is written in the place of a range of the value; ``None`` where that cannot be written, or is not sure to
+    leave the rest as it is.
+
+    Args:
+        text: the YAML text.
+        written: the scalar.
+        value: its value.
+        start: where in the value the new text goes.
+        end: up to where it takes the place of the old one.
+        new: the new text.
+    """
+    if written.style != "double" and ("\u2028" in value or "\u2029" in value):  # line breaks too, in YAML 1.1
+        return None
+    if written.style == "literal":
+        return _in_literal(text, written, value, start, end, new)
+    if len(value) > MAX_CHECKED or len(new) > MAX_CHECKED or not value or (start == end == len(value)):
+        return None
+    if written.style == "double":
+        made = _UNSAFE_DOUBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", json.dumps(new, ensure_ascii=False)[1:-1])
+    elif "\n" in new or not _PRINTABLE.fullmatch(new):
+        return None
+    elif written.style == "single":
+        made = new.replace("'", "''")
+    elif written.style == "plain" and not _keeps_plain(value, start, end, new):
+        return None
+    elif written.style == "folded" and not _keeps_block(value, start, end, new):
+        return None
+    else:
+        made = new
+    cut_start, cut_end = written.places.span(start, end)
+    after = value[:start] + new + value[end:]
+    host = text[written.start : cut_start] + made + text[cut_end : written.end]
+    again = written_scalar(host, 0, after)
+    return made if again is not None and (again.end, again.indent) == (len(host), written.indent) else None
+
+
+def _in_literal(text: str, written: Written, value: str, start: int, end: int, new: str) -> str | None:
+    if not _PRINTABLE.fullmatch(new) or not value.strip():
+        return None
+    newline = "\r\n" if "\r\n" in text[written.start : written.start + 200] else "\n"
+    indent = " " * written.indent
+    lines = new.split("\n")
+    if start == end == len(value) and value.endswith("\n"):
+        if written.keeps or not new.endswith("\n") or not lines[-2].strip():
+            return None
+        return "".join(f"{indent}{line}{newline}" if line else newline for line in lines[:-1])
+    if not _keeps_block(value, start, end, new):
+        return None
+    cut = written.places.span(start, start)[0]
+    missing = written.indent - (cut - max(text.rfind("\n", 0, cut), text.rfind("\r", 0, cut)) - 1)
+    on_line = lines[0] if len(lines) > 1 or end == len(value) or value[end] == "\n" else "text"
+    made = " " * missing + lines[0] if on_line else lines[0]  # an empty line may have no indentation
+    for position, line in enumerate(lines[1:], 1):
+        made += newline + (indent + line if line or position == len(lines) - 1 else "")
+    return made
+
+
+def _keeps_plain(value: str, start: int, end: int, new: str) -> bool:
+    """Whether a plain scalar stays one, and a text."""
+    after = value[:start] + new + value[end:]
+    if start == 0 or after != after.strip() or not _SAFE_PLAIN.fullmatch(new):
+        return False
+    return not _ENDS_PLAIN.search(after) and resolve(after) == "str"
+
+
+def _keeps_block(value: str, start: int, end: int, new: str) -> bool:
+    """Whether an edit leaves what says how deep the block is indented, and how it ends."""
+    first = len(value) - len(value.lstrip(" \n"))
+    last = len(value.rstrip("\n"))
+    if start < first or (start == first and new[:1] in ("", " ", "\n", "\t")) or end > last:
+        return False
+    return end < last or (new[-1] if new else value[start - 1]) != "\n"
+
+
+def _plain(text: str, start: int, value: str) -> Written:
+    places = Places()
+    at = start
+    while True:
+        stop = _BREAKS.search(text, at)
+        end = stop.start() if stop else len(text)
+        run = _trimmed(text, at, end)
+        missing = len(value) - len(places)
+        if stop is None or run - at >= missing:
+            run = min(run, at + missing)
+            places.copy(text, at, run)
+            return Written("plain", start, run, places)
+        places.copy(text, at, run)
+        at = _fold(text, run, stop, places)
+
+
+def _quoted(text: str, start: int, style: Literal["single", "double"]) -> Written | None:
+    places = Places()
+    stops = _DOUBLE_STOP if style == "double" else _SINGLE_STOP
+    at = start + 1
+    while True:
+        stop = stops.search(text, at)
+        if stop is None:
+            return None
+        mark = stop.group()
+        if mark in ("'", '"'):
+            places.copy(text, at, stop.start())
+            return Written(style, start, stop.end(), places)
+        if mark == "''":
+            places.copy(text, at, stop.start())
+            places.put("'", *stop.span())
+            at = stop.end()
+        elif mark == "\\":
+            places.copy(text, at, stop.start())
+            following = _escape(text, stop.start(), places)
+            if following is None:
+                return None
+            at = following
+        else:
+            run = _trimmed(text, at, stop.start())
+            places.copy(text, at, run)
+            at = _fold(text, run, stop, places)
+
+
+def _escape(text: str, at: int, places: Places) -> int | None:
+    """Take an escape of a double-quoted scalar; where the text goes on."""
+    line_break = _BREAKS.match(text, at + 1)
+    if line_break is not None:
+        return _empty_lines(text, line_break.end(), places, at=None)
+    match = _ESCAPE.match(text, at)
+    if match is None:
+        return None
+    digits = match.group(1) or match.group(2) or match.group(3)
+    if digits and int(digits, 16) > 0x10FFFF:
+        return None
+    places.put(chr(int(digits, 16)) if digits else _ESCAPED[match.group(4)], *match.span())
+    return match.end()
+
+
+def _fold(text: str, start: int, line_break: re.Match[str], places: Places) -> int:
+    """Take a line break between two lines of a plain or quoted scalar, with the blanks around it from ``start`` on."""
+    if _character(line_break.group()) != "\n":
+        places.put(line_break.group(), start, line_break.end())
+        return _empty_lines(text, line_break.end(), places, at=None)
+    before = len(places)
+    end = _empty_lines(text, line_break.end(), places, at=start)
+    if len(places) == before:
+        places.put(" ", start, end)
+    return end
+
+
+def _empty_lines(text: str, start: int, places: Places, *, at: int | None) -> int:
+    """Take the empty lines from ``start`` on; the first one as if it began at ``at``. Returns where the text goes on."""
+    found: list[tuple[str, int, int]] = []
+    end = _blanks_end(text, start)
+    begin = start if at is None else at
+    while (line_break := _BREAKS.match(text, end)) is not None:
+        end = _blanks_end(text, line_break.end())
+        found.append((_character(line_break.group()), begin, end))
+        begin = end
+    for character, first, last in found:
+        places.put(character, first, last)
+    return end
+
+
+def _block(text: str, start: int, value: str) -> Written | None:
+    header = _HEADER.match(text, start)
+    if header is None:
+        return None
+    style: Style = "folded" if text[start] == ">" else "literal"
+    indent = _indent(text, header.end(), value)
+    lines = list(_lines(text, header.end(), indent))
+    filled = [number for number, line in enumerate(lines) if line.start < line.end]
+    marks = header.group("marks")
+    places = Places()
+    before, upto = 0, header.end()
+    for number in filled:
+        line = lines[number]
+        breaks = lines[max(before - 1, 0) : number]
+        if before and style == "folded" and _folds(text, lines[before - 1], line, breaks[0].mark):
+            breaks = breaks[1:] or [_Line(upto, upto, " ", line.start)]
+        upto = _put(places, breaks, upto, line.start)
+        places.copy(text, line.start, line.end)
+        before, upto = number + 1, line.end
+    last = lines[max(before - 1, 0) :]
+    kept = last if "+" in marks else last[: 1 if before and "-" not in marks else 0]
+    upto = _put(places, [line for line in kept if line.mark], upto, None)
+    return Written(style, start, upto, places, indent if filled else 0, "+" in marks)
+
+
+class _Line(NamedTuple):
+    """A line of a block scalar: its text without the indentation, the line break behind it (empty at the end of the file), and where
+    the next line begins.
+    """
+
+    start: int
+    end: int
+    mark: str
+    following: int
+
+
+def _lines(text: str, at: int, indent: int) -> Iterator[_Line]:
+    """The lines of a block scalar whose first one begins at ``at``, up to the first one that is indented less."""
+    while at < len(text):
+        begin = at
+        while text.startswith(" ", at) and at - begin < indent:
+            at += 1
+        stop = _BREAKS.search(text, at)
+        end = stop.start() if stop else len(text)
+        if at < end and at - begin < indent:
+            return
+        yield _Line(at, end, _character(stop.group()) if stop else "", stop.end() if stop else end)
+        at = stop.end() if stop else end
+
+
+def _indent(text: str, at: int, value: str) -> int:
+    """How deep the lines of a block scalar are indented: what its first line with a text has more than the value has."""
+    bare = value.lstrip("\n\u2028\u2029")
+    if not bare:
+        return len(text)
+    for _ in range(len(value) - len(bare)):
+        stop = _BREAKS.search(text, at)
+        at = stop.end() if stop else len(text)
+    return max(0, _spaces(text, at) - _spaces(bare, 0))
+
+
+def _spaces(text: str, at: int) -> int:
+    end = at
+    while text.startswith(" ", end):
+        end += 1
+    return end - at
+
+
+def _folds(text: str, above: _Line, below: _Line, mark: str) -> bool:
+    """Whether the line break between two lines is folded: neither of them is indented further."""
+    return mark == "\n" and text[above.start] not in _BLANK and text[below.start] not in _BLANK
+
+
+def _put(places: Places, breaks: Sequence[_Line], start: int, end: int | None) -> int:
+    """Take the line breaks of some lines, each with the indentation of the line behind it.
+
+    Args:
+        places: where they are put.
+        breaks: the lines.
+        start: where the first one begins.
+        end: where the text behind them begins, ``None`` where there is none.
+    """
+    for number, line in enumerate(breaks):
+        upto = line.following if end is None else breaks[number + 1].end if number + 1 < len(breaks) else end
+        places.put(line.mark, start, upto)
+        start = upto
+    return start
+
+
+def _character(line_break: str) -> str:
+    return line_break if line_break in "\u2028\u2029" else "\n"
+
+
+def _trimmed(text: str, start: int, end: int) -> int:
+    """The end of a range without the blanks at its end."""
+    while end > start and text[end - 1] in _BLANK:
+        end -= 1
+    return end
+
+
+def _blanks_end(text: str, at: int) -> int:
+    while text.startswith((" ", "\t"), at):
+        at += 1
+    return at

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from promptguard.lint.check import check_file
+from promptguard.lint.fix import fix_text
+from promptguard.lint.result import FileResult
+from promptguard.lint.settings import Settings
+
+CLOCK = "Today: {{ now() }}."
+
+
+def check(text: str, path: str = "system.j2", **values: object) -> FileResult:
+    return check_file(path, text, Settings(str(Path.cwd()), **values), named=True)  # type: ignore[arg-type]
+
+
+def found(text: str, path: str = "system.j2", **values: object) -> list[tuple[str, int, int]]:
+    return [(record.code, record.line, record.column) for record in check(text, path, **values).records]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLOCK + " {# promptguard: ignore[PG101] frozen in tests #}\n",
+        CLOCK + " {#- promptguard: ignore[PG101]\nover two lines -#}\n",
+        CLOCK + " <!-- promptguard: ignore[PG1] -->\n",
+        CLOCK + " {# promptguard:ignore [clock, PG301] #} \n",
+        CLOCK + " {# promptguard: ignore #}\n",
+        "{# promptguard: ignore[PG101] #}\n" + CLOCK + "\n",
+        "  {# promptguard: ignore[PG101] #}\r\n" + CLOCK + "\r\n",
+        "{# promptguard: ignore[PG101] #}\n{# promptguard: ignore[PG301] #}\n" + CLOCK + " \n",
+        "{# promptguard: ignore[PG101]\n  over two lines #}\n" + CLOCK + "\n",
+        "Be brief.\n" + CLOCK + "\n{# promptguard: ignore-file[PG101] #}",
+        "{# promptguard: ignore-file #}\n" + CLOCK,
+    ],
+)
+def test_suppressed(folder: Path, text: str) -> None:
+    assert found(text) == []
+    assert check(text).suppressed >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (CLOCK + "\nBe brief. {# promptguard: ignore[PG101] #}\n", (1, 8)),
+        ("{# promptguard: ignore[PG101] #}\nBe brief.\n" + CLOCK, (3, 8)),
+        ("{# promptguard: ignore[PG301] #}\n" + CLOCK, (2, 8)),
+        ("# promptguard: ignore[PG101]\n" + CLOCK, (2, 8)),
+        ("promptguard: ignore[PG101] " + CLOCK, (1, 35)),
+        ("{# promptguard: ignored #} " + CLOCK, (1, 35)),
+        ("{# promptguard: ignore[PG101]\n" + CLOCK, None),
+    ],
+)
+def test_not_suppressed(folder: Path, text: str, place: tuple[int, int] | None) -> None:
+    places = [(line, column) for code, line, column in found(text) if code == "PG101"]
+    assert places == ([place] if place else [])
+
+
+def test_host_comments_of_yaml(folder: Path) -> None:
+    text = "system: |\n  {}\n  Today: {{{{ now() }}}}.\n"
+    assert found("# promptguard: ignore-file[PG101]\n" + text.format("Be brief."), "prompts/a.yaml") == []
+    inside = [code for code, _, _ in found(text.format("# promptguard: ignore-file[PG101]"), "prompts/a.yaml")]
+    assert inside == ["PG101"], "a line of the prompt is no comment"
+    assert found(text.format("{# promptguard: ignore-file[PG101] #}"), "prompts/a.yaml") == []
+
+
+def test_host_comments_of_front_matter(folder: Path) -> None:
+    text = "---\nname: a\n# promptguard: ignore-file[PG101]\n---\n" + CLOCK + "\n"
+    assert found(text, "a.prompt") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Be brief. {# promptguard: ignore[PG101] #}\n", [(1, 34, "`PG101` suppresses nothing here")]),
+        ("Be brief. {# promptguard: ignore #}\n", [(1, 14, "`promptguard: ignore` suppresses nothing")]),
+        ("{# promptguard: ignore[] #}\nBe brief.\n", [(1, 4, "`promptguard: ignore[]` names no rule")]),
+        (CLOCK + "{# promptguard: ignore[PG101, clok] #}\n", [(1, 50, "`clok` is no rule")]),
+        (CLOCK + "{# promptguard: ignore-file[PG101,PG102] #}\n", [(1, 54, "`PG102` suppresses nothing here")]),
+    ],
+)
+def test_what_does_nothing_is_a_finding(folder: Path, text: str, expected: list[tuple[int, int, str]]) -> None:
+    records = check(text).records
+    assert [(record.line, record.column, record.message) for record in records] == expected
+    assert {(record.code, record.severity) for record in records} == {("PG900", "warning")}
+
+
+def test_usefulness_does_not_depend_on_what_is_selected(folder: Path) -> None:
+    text = CLOCK + " {# promptguard: ignore[PG101] #}\n"
+    assert found(text, select=("PG3", "PG9")) == []
+    assert found(text, ignore=("PG101",)) == []
+
+
+def test_a_suppression_of_unused_suppressions(folder: Path) -> None:
+    assert found("Be brief. {# promptguard: ignore[PG101,PG900] #}\n") == []
+    assert found("{# promptguard: ignore-file[PG900] #}\nBe brief. {# promptguard: ignore[PG101] #}\n") == []
+    assert found("Be brief. {# promptguard: ignore[PG101] #}\n", per_file_ignores=(("*", ("PG900",)),)) == []
+
+
+def test_an_internal_error_cannot_be_suppressed(folder: Path, detect: object) -> None:
+    detect([RuntimeError("x")])  # type: ignore[operator]
+    assert found("{# promptguard: ignore-file #}\n") == [("PG999", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Be brief. {# promptguard: ignore[PG101] #}\nEnd.\n", "Be brief.\nEnd.\n"),
+        ("A.\n  {# promptguard: ignore[PG101] #}\nEnd.\n", "A.\nEnd.\n"),
+        ("A.\r\n{# promptguard: ignore #}\r\nEnd.\r\n", "A.\r\nEnd.\r\n"),
+        ("A.\n{# promptguard: ignore #}", "A."),
+        ("A.\r\n{# promptguard: ignore #}", "A."),
+        ("{# promptguard: ignore #}", ""),
+        ("A {# promptguard: ignore #} b.\n", "A  b.\n"),
+        ("A. <!-- promptguard: ignore[PG101] x -->\n", "A.\n"),
+        (CLOCK + "{# promptguard: ignore[PG102, PG101] x #}\n", CLOCK + "{# promptguard: ignore[PG101] x #}\n"),
+        (CLOCK + "{# promptguard: ignore[PG102,PG101,PG103,xy] #}\n", CLOCK + "{# promptguard: ignore[PG101] #}\n"),
+    ],
+)
+def test_fixes(folder: Path, before: str, after: str) -> None:
+    fixed = fix_text(before, check(before), check, unsafe=False)
+    assert fixed.text == after
+    assert fixed.result.records == ()
+
+
+def test_removing_a_comment_that_strips_blanks_is_unsafe(folder: Path) -> None:
+    text = "A.\n{#- promptguard: ignore[PG101] #}\nEnd.\n"
+    assert fix_text(text, check(text), check, unsafe=False).text == text
+    assert fix_text(text, check(text), check, unsafe=True).text == "A.\nEnd.\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "count"),
+    [("{# promptguard: ignore #} x", 999), ("{# promptguard: ignore #}\n", 999), ("{# promptguard: ignore[", 0), ("<!-- promptguard: ignore\n", 0)],
+)
+def test_a_file_of_comments(folder: Path, unit: str, count: int) -> None:
+    codes = [code for code, _, _ in found(unit * 20_000 + "End.\n", select=("PG900",))]
+    assert codes[:count] == ["PG900"] * count
