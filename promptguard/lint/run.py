@@ -220,7 +220,9 @@ def _read(path: str, settings: Settings, *, named: bool) -> bytes | None:
         return model_stamp(path, named=named)
     data = read_head(path, size=_HEAD)
     if not named and not may_hold_prompt(path.replace(os.sep, "/"), data) and not is_declared(path, settings):
-        return None
+        # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
+        if b"\0" not in data or not may_hold_prompt(path.replace(os.sep, "/"), b""):
+            return None
     return data if len(data) < _HEAD else read_bytes(path, limit=MAX_BYTES)
 
 

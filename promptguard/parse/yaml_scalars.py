@@ -144,7 +144,7 @@ def _in_literal(text: str, written: Written, value: str, start: int, end: int, n
 def _keeps_plain(value: str, start: int, end: int, new: str) -> bool:
     """Whether a plain scalar stays one, and a text."""
     after = value[:start] + new + value[end:]
-    if start == 0 or after != after.strip() or not _SAFE_PLAIN.fullmatch(new):
+    if start == 0 or not after[0].isalnum() or after != after.strip() or not _SAFE_PLAIN.fullmatch(new):
         return False
     return not _ENDS_PLAIN.search(after) and resolve(after) == "str"
 
