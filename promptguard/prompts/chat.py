@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.source import Source
+from promptguard.prompts.families import adapt
 from promptguard.prompts.rendering import ChatCall, Renderer
 from promptguard.prompts.replies import as_written, reply_start, with_objects, without_end
 from promptguard.prompts.request import Message, Request, Tool, Traced
@@ -143,6 +144,8 @@ class ChatTemplate:
         """
         able = self.capabilities if self.arguments == "parsed" else None
         messages, tools = prepare(request, self.arguments, able)
+        if self.arguments == "parsed":
+            messages = adapt(self.source.text, messages)
         return ChatCall(
             messages,
             tools,
