@@ -194,6 +194,7 @@ class Hit(NamedTuple):
         fix: how to mend it. Its edits are those of the file (``Document.edit``).
         related: other ranges of the document, and what is there.
         pointer: where it is below ``Document.pointer``, as a JSON pointer.
+        tokens_lost: what it costs, where the detector has measured it.
     """
 
     code: str
@@ -206,10 +207,13 @@ class Hit(NamedTuple):
     fix: Fix | None = None
     related: tuple[tuple[int, int, str], ...] = ()
     pointer: str = ""
+    tokens_lost: int | None = None
 
 
 Detector = Callable[[Document, Mapping[str, Any]], Iterator[Hit]]
-"""Takes a document and the options of its rules (code: values by option name)."""
+"""Takes a document and the options of its rules (code: values by option name); under ``tokenizer`` stands the ``name`` of the one
+that is configured.
+"""
 
 
 def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str]], *, safe: bool) -> Fix | None:

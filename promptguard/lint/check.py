@@ -12,7 +12,7 @@ from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
 from promptguard.checks.registry import detectors
 from promptguard.core.digest import digest
-from promptguard.core.errors import InputError, PromptguardError
+from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
 from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
@@ -74,6 +74,7 @@ class Checker:
             code: {option.name: option.default for option in rule.options} | dict(settings.rule_options.get(code, {}))
             for code, rule in RULES.items()
         }
+        self._options["tokenizer"] = {"name": settings.tokenizer}
         self._prompts = _Prompts(settings)
 
     def check(self, path: str, text: str, *, bom: bool = False, named: bool = False) -> FileResult:
@@ -137,7 +138,9 @@ class Checker:
                     rule = RULES[hit.code]
                     if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
                         yield _Found(document.place(hit.start, hit.end).span, hit, document)
-            except Exception as error:  # noqa: PERF203 (one that fails must not keep the others from it)
+            except ConfigError:  # noqa: PERF203 (one that fails must not keep the others from it)
+                raise
+            except Exception as error:
                 yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
 
     def _judge(self, path: str, file: Source, documents: Sequence[Document], found: list[_Found]) -> FileResult:
@@ -187,8 +190,8 @@ class Checker:
             line, column = file.line_column(span.start)
             end_line, end_column = file.line_column(span.end)
             block = document.block_at(hit.start) if document is not None else None
-            tokens = None
-            if document is not None and block in PREFIX and document.regions:
+            tokens = hit.tokens_lost
+            if tokens is None and document is not None and block in PREFIX and document.regions:
                 tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
             if (line, end_line) not in keys:
                 keys[line, end_line] = _lines_key(file, line, end_line)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
 from promptguard.core.errors import TemplateError, TemplateLimitError, TemplateRefusal
-from promptguard.core.source import Place
+from promptguard.core.source import Place, Span
 from promptguard.prompts.blame.base import Aspect, differing_origin, origin
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import SWITCHES_OF_THINKING, Conversation, Following, conversations
@@ -49,6 +49,7 @@ _MOST_TRIED = 4  # places of a defect at which a switch must help
 _MOST_EXPLAINED = 24  # differences of one template that are looked into
 _AROUND = 12  # code points in front of a difference and behind it by which two of them are told apart
 _THINK_MARK = re.compile(r"[<\[]\|?(/|END_)?(?:START_)?[\w:]{0,12}?think(?:ing)?\b[^<>\[\]\s]{0,20}[>\]]", re.IGNORECASE)
+_REASONING_DROPPED = "the reasoning of earlier turns is dropped"
 _HEADER = 100  # code points at the end of a prompt that hold the header of the reply, where the text ahead of it is not found
 _FAR = 256  # code points behind a difference that a tokenizer is shown
 
@@ -219,6 +220,30 @@ def check_template(
         return Preservation(error=error)
 
 
+@dataclass(frozen=True)
+class Losses:
+    """What a template loses, without the reasons: enough to tell whether a change of it is for the better.
+
+    Attributes:
+        tokens: tokens lost, by conversation and turn, where any are.
+        errors: how many conversations it does not tell to their end.
+        tells_time: whether what it prints changes with the clock.
+    """
+
+    tokens: Mapping[tuple[str, int], int]
+    errors: int
+    tells_time: bool
+
+
+def measure_losses(template: ChatTemplate, encode: Encode, *, clock: datetime = CLOCK, seconds: float | None = None) -> Losses:
+    """Render the conversations, and count.
+
+    Raises:
+        TemplateError: the template does not parse, or exceeds a limit.
+    """
+    return _Check(template, encode, clock, None if seconds is None else time.monotonic() + seconds).losses(conversations())
+
+
 # -- one boundary
 
 
@@ -345,6 +370,18 @@ class _Check:
             tuple(_unrendered(told, errors)),
         )
 
+    def losses(self, told: Sequence[Conversation]) -> Losses:
+        boundaries = [_Boundary(each, turn) for each in told for turn in range(len(each.replies))]
+        outcomes = self._measure(boundaries)
+        found = [(each, self._lost(each)) for each in outcomes if isinstance(each, _Outcome) and each.natural]
+        tokens = {(str(each.boundary.conversation), each.boundary.turn): lost[1] for each, lost in found if lost is not None}
+        failed = {
+            id(boundary.conversation)
+            for boundary, each in zip(boundaries, outcomes, strict=True)
+            if not isinstance(each, _Outcome)
+        }
+        return Losses(tokens, len(failed), bool(self._changed(told)))
+
     # -- rendering
 
     def _render(self, calls: Sequence[ChatCall], *, trace: bool = False) -> list[Traced | TemplateError]:
@@ -447,16 +484,16 @@ class _Check:
             alike.setdefault(_signature(outcome), []).append((outcome, tokens, lost))
         shown = [group[0][0] for group in list(alike.values())[:_MOST_EXPLAINED]]
         found: dict[tuple[object, ...], Defect] = {}
-        for outcome, (before, after), group in zip(shown, self._trace(shown), alike.values(), strict=False):
-            defect = self._defect(outcome, before, after)
+        for outcome, (before, after, header), group in zip(shown, self._trace(shown), alike.values(), strict=False):
+            defect = self._defect(outcome, before, after, header)
             seen = tuple(_break(*each) for each in group)
             key = (defect.code, defect.place or defect.explanation, bool(_dropped(outcome)))
             known = found.get(key, defect)
             found[key] = replace(known, breaks=(*known.breaks, *seen))
         return list(found.values())
 
-    def _trace(self, outcomes: Sequence[_Outcome]) -> Iterator[tuple[Traced, Traced]]:
-        """The origin of each held text and of each next prompt."""
+    def _trace(self, outcomes: Sequence[_Outcome]) -> Iterator[tuple[Traced, Traced, int]]:
+        """The origin of each held text and of each next prompt, and where the header of the reply starts."""
         calls = []
         for outcome in outcomes:
             boundary = outcome.boundary
@@ -464,14 +501,15 @@ class _Check:
                 self._call(boundary, boundary.request()),
                 self._call(boundary, boundary.answered, header=False),
                 self._call(boundary, boundary.request(1)),
+                self._call(boundary, boundary.request(), header=False),
             ]
-        made = self._render(calls, trace=True)
-        for at, outcome in enumerate(outcomes):
-            prompt, whole, after = (each if isinstance(each, Traced) else Traced("") for each in made[3 * at : 3 * at + 3])
+        made = [each if isinstance(each, Traced) else Traced("") for each in self._render(calls, trace=True)]
+        for outcome, prompt, whole, after, bare in zip(outcomes, *(made[which::4] for which in range(4)), strict=True):
             reply = _moved(whole.pieces, outcome.start, outcome.start + outcome.rendered, len(outcome.prompt))
-            yield Traced(outcome.held, (*prompt.pieces, *reply)), after
+            plain = prompt.text.startswith(bare.text) and 0 < len(bare.text) < len(prompt.text)
+            yield Traced(outcome.held, (*prompt.pieces, *reply)), after, len(bare.text) if plain else outcome.header
 
-    def _defect(self, outcome: _Outcome, before: Traced, after: Traced) -> Defect:
+    def _defect(self, outcome: _Outcome, before: Traced, after: Traced, header: int) -> Defect:
         char = first_difference(outcome.held, outcome.after)
         at_own = outcome.own is not None and char >= len(outcome.prompt) + outcome.rendered
         if at_own and outcome.own == "arguments":
@@ -493,8 +531,9 @@ class _Check:
             place, expression = printed.place, printed.expression
         if place is not None and expression is None:
             place = _literal(place, before, after)
-        code = _code(divergence, outcome)
-        return Defect(code, divergence.aspect, divergence.explanation, divergence.remedy, place, expression, ())
+        explanation = _REASONING_DROPPED if lost else divergence.explanation
+        code = _code(divergence, outcome, header, dropped=bool(_dropped(outcome)))
+        return Defect(code, divergence.aspect, explanation, divergence.remedy, place, expression, ())
 
     def _prompts(self, outcome: _Outcome, before: Traced, after: Traced) -> tuple[Prompt, Prompt]:
         boundary = outcome.boundary
@@ -521,7 +560,12 @@ class _Check:
             if id(boundary.conversation) in told and isinstance(outcome, _Outcome) and outcome.natural:
                 following = boundary.conversation.following(boundary.turn)
                 extent[following].add((id(boundary.conversation), boundary.turn) in seen)
-        return replace(defect, at_tools=_extent(extent["tool"]), at_users=_extent(extent["user"]))
+        at_tools, at_users = _extent(extent["tool"]), _extent(extent["user"])
+        explanation = defect.explanation
+        if explanation == _REASONING_DROPPED:
+            comes = "the next message" if at_tools != "none" else "a new user message"
+            explanation += f" when {comes} arrives"
+        return replace(defect, explanation=explanation, at_tools=at_tools, at_users=at_users)
 
     # -- switches
 
@@ -559,14 +603,7 @@ class _Check:
 
     def _clocks(self, told: Sequence[Conversation], names: frozenset[str]) -> list[Defect]:
         """What of the prompts changes with the time."""
-        last = [_Boundary(each, len(each.replies) - 1) for each in told if each.replies]
-        calls = [self._call(each, each.request(1), clock=clock) for each in last for clock in (self._clock, self._clock + _LATER)]
-        made = self._render(calls)
-        changed = [
-            (boundary, before.text, after.text)
-            for boundary, before, after in zip(last, made[::2], made[1::2], strict=True)
-            if isinstance(before, Traced) and isinstance(after, Traced) and before.text != after.text
-        ]
+        changed = self._changed(told)
         alike: dict[tuple[str, str], list[tuple[_Boundary, str, str]]] = {}
         for each in changed:
             char = first_difference(each[1], each[2])
@@ -579,6 +616,17 @@ class _Check:
             known = defects.get(key, defect)
             defects[key] = replace(known, breaks=(*known.breaks, *seen))
         return list(defects.values())
+
+    def _changed(self, told: Sequence[Conversation]) -> list[tuple[_Boundary, str, str]]:
+        """The last prompts that are other ones at another time."""
+        last = [_Boundary(each, len(each.replies) - 1) for each in told if each.replies]
+        calls = [self._call(each, each.request(1), clock=clock) for each in last for clock in (self._clock, self._clock + _LATER)]
+        made = self._render(calls)
+        return [
+            (boundary, before.text, after.text)
+            for boundary, before, after in zip(last, made[::2], made[1::2], strict=True)
+            if isinstance(before, Traced) and isinstance(after, Traced) and before.text != after.text
+        ]
 
     def _clock_break(self, boundary: _Boundary, before: str, after: str) -> Break:
         char = first_difference(before, after)
@@ -657,13 +705,12 @@ def _break(outcome: _Outcome, tokens: int, lost: int) -> Break:
     return Break(conversation, turn, conversation.following(turn), char, before, after, tokens, lost)
 
 
-def _code(divergence: Divergence, outcome: _Outcome) -> str:
+def _code(divergence: Divergence, outcome: _Outcome, header: int, *, dropped: bool) -> str:
+    """The rule for a divergence; ``header``: where the header of the reply starts; ``dropped``: reasoning is lost."""
     if divergence.aspect == "tools":
         return "PG503"
-    in_header = outcome.header <= divergence.char < len(outcome.prompt)
-    if divergence.aspect == "header" or (divergence.aspect == "reasoning" and in_header and not _dropped(outcome)):
-        return "PG504"
-    return "PG502"
+    marks = divergence.aspect == "reasoning" and header <= divergence.char < len(outcome.prompt) and not dropped
+    return "PG504" if marks or (divergence.aspect == "header" and header <= divergence.char) else "PG502"
 
 
 def _dropped(outcome: _Outcome) -> str:
@@ -684,12 +731,14 @@ def _content_origin(after: Traced, char: int) -> Any:
 
 
 def _literal(place: Place, *traces: Traced) -> Place:
-    """The whole literal text that a character stands in."""
+    """The literal text that a character stands in: its first line that is not blank."""
     for trace in traces:
         for piece in trace.pieces:
             span = piece.place.span
-            if piece.expression is None and span.start <= place.span.start < span.end:
-                return piece.place
+            if piece.expression is None and span.start <= place.span.start < span.end and piece.place.text.strip():
+                text = piece.place.text.rstrip()
+                start = span.start + len(text) - len(text.lstrip())
+                return Place(place.source, Span(start, start + len(text.lstrip().split("\n")[0].rstrip())))
     return place
 
 

@@ -198,7 +198,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
             explanation = (
                 "the chat template asks for a reply with other text than it prints in front of the same reply in the history"
             )
-        return _blame(before, after, char, explanation, "header")
+        return _blame(before, after, char, explanation, "header", lost=bool(less and not more))
     if own and char >= own[-1].end > before.reply_start:
         rest = before.text[own[-1].end :]
         if rest.isspace():  # no chat template could print what the message does not hold
@@ -209,7 +209,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
             explanation = f"the chat template leaves {show(less)} out of the end of the reply once another message follows"
         else:
             explanation = "the chat template ends the reply in the history with other text than the model ended it with"
-        return _blame(before, after, char, explanation, "ending")
+        return _blame(before, after, char, explanation, "ending", lost=bool(less and not more))
     return None
 
 
