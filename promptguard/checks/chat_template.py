@@ -33,16 +33,22 @@ def check(document: Document, options: Mapping[str, Mapping[str, Any]]) -> Itera
     """What in a chat template breaks the prefix."""
     deadline = time.monotonic() + SECONDS
     encode = counter(options["tokenizer"]["name"]).encode
-    template = _template(document.source.path, document.text)
+    template = _template(document, document.text)
     found = check_template(template, encode, seconds=SECONDS)
     yield from _not_rendered(found)
     for defect in found.defects:
-        corrected = _correction(document, defect, encode, deadline)
+        corrected = correct(document, defect, encode, deadline)
         yield _hit(document, defect, corrected)
 
 
-def _template(path: str, text: str) -> ChatTemplate:
-    return ChatTemplate(_renderer(os.getpid()), Source(path, text, "chat-template"))
+def _template(document: Document, text: str) -> ChatTemplate:
+    tokens = document.tokens
+    return ChatTemplate(
+        _renderer(os.getpid()),
+        Source(document.source.path, text, "chat-template"),
+        bos_token=tokens.get("bos_token", ""),
+        eos_token=tokens.get("eos_token", ""),
+    )
 
 
 @cache
@@ -119,18 +125,24 @@ def _severity(defect: Defect) -> Severity:
 # -- corrections
 
 
-def _correction(document: Document, defect: Defect, encode: Encode, deadline: float) -> tuple[Correction, Fix] | None:
-    """The first correction that mends the defect and breaks nothing else: it is made, rendered and measured."""
+def correct(document: Document, defect: Defect, encode: Encode, deadline: float) -> tuple[Correction, Fix] | None:
+    """The first correction that mends the defect and breaks nothing else: it is made, rendered and measured.
+
+    Args:
+        document: the chat template.
+        defect: of it.
+        encode: gives token ids.
+        deadline: time of ``time.monotonic`` at which the search ends.
+
+    Returns:
+        What it is, and the fix that makes it; ``None`` where there is none, or where the file cannot be changed.
+    """
     candidates = corrections(document, defect)[:_MOST_CORRECTIONS]
     try:
-        before = (
-            measure_losses(_template(document.source.path, document.text), encode, seconds=_left(deadline))
-            if candidates
-            else None
-        )
+        before = measure_losses(_template(document, document.text), encode, seconds=_left(deadline)) if candidates else None
         for candidate in candidates:
             text = candidate.apply(document.text)
-            after = measure_losses(_template(document.source.path, text), encode, seconds=_left(deadline))
+            after = measure_losses(_template(document, text), encode, seconds=_left(deadline))
             if before is not None and _better(defect, before, after):
                 fix = make_fix(document, candidate.title, candidate.edits, safe=False)
                 return (candidate, fix) if fix is not None else None

@@ -83,9 +83,9 @@ class Checker:
 
     def check_model(self, path: str, *, named: bool = False) -> FileResult:
         """Check the chat templates of a GGUF file; one that cannot be read is passed over where it is not ``named``."""
-        from promptguard.lint.reading.chat_templates import model_templates
+        from promptguard.lint.reading.chat_templates import for_chat, model_templates
 
-        return self._check(path, lambda: [found.document for found in model_templates(path)], "", named=named, guessed=not named)
+        return self._check(path, lambda: for_chat(model_templates(path)), "", named=named, guessed=not named)
 
     def _check(
         self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
@@ -207,7 +207,7 @@ class Checker:
                 name=rule.name,
                 severity=hit.severity or rule.severity,
                 confidence=hit.confidence or rule.confidence,
-                message=hit.message,
+                message=hit.message if file.parent is None else f"{hit.message} (in `{(documents[0].pointer or '')[1:]}`)",
                 block=block,
                 tokens_lost=tokens,
                 tokenizer=coster.name if tokens is not None else None,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from promptguard.checks.base import Document
+from promptguard.checks.chat_template import SECONDS, correct
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError
 from promptguard.core.files import read_head, read_text
 from promptguard.core.source import Place, Source, Span
@@ -31,8 +33,10 @@ from promptguard.prompts.preservation import Preservation, check_template
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Request
 
-Verdict = Literal["preserving", "breaking", "unjudged", "missing"]
-"""``unjudged``: the template cannot be read or renders nothing. ``missing``: there is none."""
+Verdict = Literal["preserving", "breaking", "failing", "unjudged", "missing"]
+"""``failing``: it keeps the prefix of what it renders, and there are conversations at which it fails. ``unjudged``: the template
+cannot be read or renders nothing. ``missing``: there is none.
+"""
 
 _CONFIG = "tokenizer_config.json"
 _NO_TEMPLATE = "holds no chat template"
@@ -50,6 +54,7 @@ class Story(NamedTuple):
         features: what it prints, ``None`` where it renders nothing.
         preservation: what it does to the prefix, ``None`` where that could not be tried.
         tokenizer: what tokens are counted with.
+        corrections: for each defect what ``promptguard lint --fix --unsafe-fixes`` does about it, ``None`` for nothing.
         error: why there is no verdict.
         missing: whether that is because there is no template.
     """
@@ -60,6 +65,7 @@ class Story(NamedTuple):
     document: Document | None = None
     features: Features | None = None
     preservation: Preservation | None = None
+    corrections: tuple[str | None, ...] = ()
     error: InputError | EngineError | None = None
     missing: bool = False
 
@@ -69,7 +75,9 @@ class Story(NamedTuple):
             return "missing"
         if self.error is not None or self.preservation is None or self.preservation.error is not None:
             return "unjudged"
-        return "breaking" if self.preservation.defects else "preserving"
+        if self.preservation.defects:
+            return "breaking"
+        return "failing" if any(not each.refused and not each.raw for each in self.preservation.unrendered) else "preserving"
 
 
 def find_templates(place: str, name: str | None = None) -> list[FoundTemplate]:
@@ -129,9 +137,9 @@ def tell_stories(
 
 
 def exit_code(stories: Sequence[Story]) -> int:
-    """2 where a template could not be judged, else 1 where one breaks the prefix, else 3 where a place holds none, else 0."""
+    """2 where a template could not be judged, else 1 where one breaks the prefix or fails, else 3 where there is none, else 0."""
     verdicts = {story.verdict for story in stories}
-    codes: tuple[tuple[Verdict, int], ...] = (("unjudged", 2), ("breaking", 1), ("missing", 3))
+    codes: tuple[tuple[Verdict, int], ...] = (("unjudged", 2), ("breaking", 1), ("failing", 1), ("missing", 3))
     return next((code for verdict, code in codes if verdict in verdicts), 0)
 
 
@@ -151,7 +159,12 @@ def _tell(place: str, found: FoundTemplate, renderer: Renderer, counter: Counter
     if preservation.error is None and not features.messages:
         what = f"{_NO_TEMPLATE}: it does not print what a user says"
         return story._replace(error=InputError(what, where=place), missing=True)
-    return story._replace(features=features, preservation=preservation)
+    deadline = time.monotonic() + SECONDS
+    corrections = []
+    for defect in preservation.defects:
+        made = correct(document, defect, counter.encode, deadline)
+        corrections.append(made[0].title if made is not None else None)
+    return story._replace(features=features, preservation=preservation, corrections=tuple(corrections))
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,9 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
     kind = file_kind(path)
     base: Block = origin.block or name_block(path) or "system"
     if kind == "json" and (named or declared or is_template_json(path)) and '"chat_template' in text:
-        from promptguard.lint.reading.chat_templates import json_templates
+        from promptguard.lint.reading.chat_templates import for_chat, json_templates
 
-        templates = [found.document for found in json_templates(path, text, origin)]
+        templates = for_chat(json_templates(path, text, origin))
         if templates:
             return templates
     if kind == "jinja":

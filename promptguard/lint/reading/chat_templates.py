@@ -25,6 +25,11 @@ class FoundTemplate(NamedTuple):
     document: Document
 
 
+def for_chat(found: list[FoundTemplate]) -> list[Document]:
+    """The templates that chat requests are rendered with; the one named ``rag`` is given documents, and no agent uses it."""
+    return [each.document for each in found if each.name != "rag"]
+
+
 def json_templates(path: str, text: str, origin: Origin) -> list[FoundTemplate]:
     """The chat templates of a JSON file; none where it is no JSON, or has no ``chat_template`` at its top.
 

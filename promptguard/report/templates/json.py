@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from promptguard import __version__
 from promptguard.checks.base import Document
 from promptguard.core.errors import TemplateRefusal
 from promptguard.core.source import Place
-from promptguard.lint.templates import Story
+from promptguard.lint.templates import Story, Verdict
 from promptguard.prompts.conversations import Conversation
 from promptguard.prompts.preservation import Break, Defect, Told, Unrendered
 from promptguard.report.templates.words import name, when
@@ -26,7 +26,7 @@ def render(stories: Sequence[Story]) -> str:
         "version": VERSION,
         "tool": {"name": "promptguard", "version": __version__},
         "templates": [template(story) for story in stories],
-        "summary": {verdict: verdicts.count(verdict) for verdict in ("preserving", "breaking", "unjudged", "missing")},
+        "summary": {verdict: verdicts.count(verdict) for verdict in get_args(Verdict)},
     }
     # A path may hold a lone surrogate, which UTF-8 cannot.
     return json.dumps(report, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8", "replace").decode() + "\n"
@@ -41,7 +41,7 @@ def template(story: Story) -> dict[str, Any]:
         "name": story.name,
         "pointer": document.pointer if document is not None else None,
         "verdict": story.verdict,
-        "error": str(error) if error is not None else None,
+        "error": error.what if error is not None else None,
         "characters": len(document.text) if document is not None else None,
         "special_tokens": dict(document.tokens) if document is not None else {},
         "tokenizer": story.tokenizer,
@@ -55,8 +55,15 @@ def template(story: Story) -> dict[str, Any]:
             "arguments": list(story.features.arguments),
         },
         "conversations": [_told(told) for told in found.conversations] if found is not None else [],
-        "defects": [_defect(defect, document) for defect in found.defects] if found is not None and document is not None else [],
-        "unrendered": [_unrendered(shape) for shape in found.unrendered] if found is not None else [],
+        "defects": [
+            {**_defect(defect, document), "correction": correction}
+            for defect, correction in zip(found.defects, story.corrections, strict=True)
+        ]
+        if found is not None and document is not None
+        else [],
+        "unrendered": [_unrendered(shape, document) for shape in found.unrendered]
+        if found is not None and document is not None
+        else [],
     }
 
 
@@ -136,5 +143,11 @@ def _place(place: Place, document: Document) -> dict[str, Any]:
     }
 
 
-def _unrendered(shape: Unrendered) -> dict[str, Any]:
-    return {"what": shape.what, "error": str(shape.error), "refused": shape.refused, "string_arguments_only": shape.raw}
+def _unrendered(shape: Unrendered, document: Document) -> dict[str, Any]:
+    return {
+        "what": shape.what,
+        "error": shape.error.what,
+        "place": _place(shape.error.place, document) if shape.error.place is not None else None,
+        "refused": shape.refused,
+        "string_arguments_only": shape.raw,
+    }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from promptguard.checks.base import Document
+from promptguard.core.errors import TemplateError
 from promptguard.core.source import Place
 from promptguard.lint.templates import Story, Verdict
-from promptguard.prompts.preservation import Break, Defect, Preservation, Turn
+from promptguard.prompts.preservation import Break, Defect, Preservation, Turn, Unrendered
 from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, painter
 from promptguard.report.findings.words import plural
 from promptguard.report.plain import encodable, fit, marked, visible, width
@@ -18,6 +19,7 @@ _REFUSAL = 60
 _SHOWN: dict[Verdict, str] = {
     "preserving": "keeps the prefix",
     "breaking": "breaks the prefix",
+    "failing": "keeps the prefix, but fails on some conversations",
     "unjudged": "cannot be judged",
     "missing": "no chat template",
 }
@@ -39,12 +41,14 @@ def render(stories: Sequence[Story], *, color: bool, encoding: str) -> str:
 
 
 def _story(story: Story, paint: Paint, encoding: str) -> Iterator[str]:
-    style = SEVERITY["error" if story.verdict in ("breaking", "unjudged") else "note"]
+    style = SEVERITY["error" if story.verdict in ("breaking", "failing", "unjudged") else "note"]
     yield f"{paint(visible(title(story)), BOLD)}: {paint(_SHOWN[story.verdict], style)}"
     found = story.preservation
     error = story.error or (found.error if found is not None else None)
     if error is not None:
-        yield f"  {visible(str(error))}"
+        yield f"  {visible(error.what)}" + (f"; {visible(error.hint)}" if error.hint else "")
+        if isinstance(error, TemplateError) and story.document is not None:
+            yield from _located(error.place, story.document, paint, encoding)
     if found is None or story.document is None or story.features is None or found.error is not None:
         return
     text = story.document.text
@@ -55,17 +59,12 @@ def _story(story: Story, paint: Paint, encoding: str) -> Iterator[str]:
     yield f"  tokens are counted with {visible(story.tokenizer)}"
     yield ""
     yield from _table(found, paint)
-    for defect in found.defects:
+    for defect, correction in zip(found.defects, story.corrections, strict=True):
         yield ""
-        yield from _defect(defect, found, story.document, paint, encoding)
-    if found.unrendered:
-        yield ""
+        yield from _defect(defect, correction, found, story.document, paint, encoding)
     for shape in found.unrendered:
-        verb = "refuses" if shape.refused else "fails on"
-        code = "" if shape.refused else f"{paint('PG507 cannot-render', SEVERITY['warning'])}: "
-        yield f"{code}{verb} {shape.what}: {visible(shape.error.what)}"
-        if shape.error.where:
-            yield f"  {paint('-->', DIM)} {visible(shape.error.where)}"
+        yield ""
+        yield from _unrendered(shape, story.document, paint, encoding)
 
 
 def _table(found: Preservation, paint: Paint) -> Iterator[str]:
@@ -96,11 +95,29 @@ def _cell(turn: Turn) -> str:
     return f"lost {turn.tokens_lost:,}" if turn.tokens_lost else "kept"
 
 
-def _defect(defect: Defect, found: Preservation, document: Document, paint: Paint, encoding: str) -> Iterator[str]:
+def _unrendered(shape: Unrendered, document: Document, paint: Paint, encoding: str) -> Iterator[str]:
+    """A shape that is refused is no defect, and neither is one that a client can send in another form."""
+    if shape.refused:
+        head = f"refuses {shape.what}"
+    elif shape.raw:
+        head = f"fails on {shape.what}, where arguments are a string"
+    else:
+        head = f"{paint('PG507 cannot-render', SEVERITY['warning'])}: fails on {shape.what}"
+    yield f"{head}: {visible(shape.error.what)}"
+    yield from _located(shape.error.place, document, paint, encoding)
+
+
+def _located(place: Place | None, document: Document, paint: Paint, encoding: str) -> Iterator[str]:
+    if place is not None:
+        yield f"  {paint('-->', DIM)} {_where(place, document)}"
+        yield from _excerpt(place, paint, encoding)
+
+
+def _defect(
+    defect: Defect, correction: str | None, found: Preservation, document: Document, paint: Paint, encoding: str
+) -> Iterator[str]:
     yield f"{paint(f'{defect.code} {name(defect.code)}', SEVERITY['error'])}: {visible(defect.explanation)}"
-    if defect.place is not None:
-        yield f"  {paint('-->', DIM)} {_where(defect.place, document)}"
-        yield from _excerpt(defect.place, paint, encoding)
+    yield from _located(defect.place, document, paint, encoding)
     replies = sum(len(told.turns) for told in found.conversations)
     labelled = [("when", f"{when(defect)} (behind {len(defect.breaks)} of {replies} replies)")]
     seen, worst = defect.breaks[0], defect.worst
@@ -111,6 +128,8 @@ def _defect(defect: Defect, found: Preservation, document: Document, paint: Pain
     labelled.append(("lost", lost))
     labelled.append(("to do", defect.remedy))
     labelled += [("", f"tried: chat_template_kwargs {switch} keeps the prefix") for switch in defect.switches]
+    if correction is not None:
+        labelled.append(("fix", f"{correction} (promptguard lint --select {defect.code} --fix --unsafe-fixes)"))
     labelled.append(("help", f"promptguard rule {defect.code}"))
     for label, text in labelled:
         yield f"  {paint(label.ljust(7), CYAN)} {visible(text)}"

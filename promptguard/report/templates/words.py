@@ -16,6 +16,10 @@ def when(defect: Defect) -> str:
     """When a defect costs something: at every tool call costs very much more than only at a new user message."""
     if defect.changes is not None:
         return _CLOCK[defect.changes]
+    if defect.code == "PG505":
+        return "at every tool call where an engine hands over the string (llama-cpp-python)"
+    if defect.code == "PG506":
+        return "behind a reply with such blanks"
     if defect.at_tools == defect.at_users == "all":
         return "behind every reply"
     parts = []
@@ -35,7 +39,7 @@ def title(story: Story) -> str:
 
 def name(code: str) -> str:
     """The name of a rule."""
-    return RULES[code].name if code in RULES else ""
+    return RULES[code].name
 
 
 def features(found: Features) -> str:
