@@ -27,13 +27,9 @@ def template() -> None:
     "--kwargs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A variable that every request hands to the template (chat_template_kwargs); VALUE is JSON, or else a text.  [repeatable]",
+    help="A variable that requests hand to the template (chat_template_kwargs); VALUE is JSON, or else a text.  [repeatable]",
 )
-@click.option(
-    "--tokenizer",
-    metavar="FILE",
-    help="What counts tokens: a tokenizer.json, a GGUF file or tiktoken:ENCODING.  [default: bundled]",
-)
+@click.option("--tokenizer", metavar="FILE", help="What counts tokens: a tokenizer.json, a GGUF file or tiktoken:ENCODING.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format.")
 @click.option("--report", multiple=True, metavar="FORMAT=FILE", help="Also write a report to a file.  [repeatable]")
 @click.option(
@@ -54,15 +50,16 @@ def check(
     exit_zero: bool,
     quiet: bool,
 ) -> int:
-    """Try whether chat templates keep the prefix: is the prompt of a turn, with its reply, the beginning of the next prompt?
+    """Try whether chat templates keep the prefix of a conversation.
 
-    Each template is rendered with a fixed set of conversations (plain chat, tool calls, new user messages, with and without
+    They do where the prompt of each turn, with its reply, is the beginning of the next prompt. Each template is rendered with a fixed set of conversations (plain chat, tool calls, new user messages, with and without
     reasoning), turn by turn. What is lost is said in tokens, with its place in the template, its cause and what to do.
 
     FILE_OR_URL is a Jinja file, a tokenizer_config.json, a chat_template.json, a GGUF model (its header alone is read), or the
     address of a llama-server, whose API key is read from the environment variable PROMPTGUARD_API_KEY.
 
-    Exit codes: 0 the prefix is kept, 1 a template breaks it, 2 a template could not be judged, 3 there is no chat template.
+    Exit codes: 0 the prefix is kept, 1 a template breaks it or fails on a conversation, 2 a template could not be judged, 3 a
+    place holds no chat template.
     """
     from promptguard.lint.load import make_plan
     from promptguard.lint.templates import exit_code, tell_stories
