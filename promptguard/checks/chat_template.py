@@ -106,10 +106,14 @@ def _when(defect: Defect) -> str:
     if defect.code == "PG506":
         return "behind a reply with such blanks"
     words = {"all": "every", "some": "some"}
+    modes = {each.conversation.mode for each in defect.breaks}
+    only = {"thinking off": ", with thinking switched off", "plain": ", in replies without reasoning"}
+    where = only.get(modes.pop(), "") if len(modes) == 1 else ""
     if defect.at_tools == "none":
-        return f"at {words[defect.at_users]} new user message{'' if defect.at_users == 'all' else 's'}, and none at tool calls"
+        users = f"at {words[defect.at_users]} new user message{'' if defect.at_users == 'all' else 's'}"
+        return f"{users}, and none at tool calls{where}"
     tools = f"at {words[defect.at_tools]} tool call{'' if defect.at_tools == 'all' else 's'}"
-    return tools if defect.at_users == "none" else f"{tools} and at new user messages"
+    return f"{tools}{'' if defect.at_users == 'none' else ' and at new user messages'}{where}"
 
 
 def _severity(defect: Defect) -> Severity:

@@ -14,7 +14,7 @@ from promptguard.core.errors import TemplateError, TemplateLimitError, TemplateR
 from promptguard.core.source import Place, Span
 from promptguard.prompts.blame.base import Aspect, differing_origin, origin
 from promptguard.prompts.chat import ChatTemplate
-from promptguard.prompts.conversations import SWITCHES_OF_THINKING, Conversation, Following, conversations
+from promptguard.prompts.conversations import BLANKS, SWITCHES_OF_THINKING, Conversation, Following, conversations
 from promptguard.prompts.divergence import Divergence, excerpt, first_divergence
 from promptguard.prompts.rendering import ChatCall
 from promptguard.prompts.replies import Own, as_written, reply_start, with_objects, without_end
@@ -574,8 +574,10 @@ class _Check:
         candidates = [Switch(name, value) for name in sorted(set(names) - _GIVEN)[:_MOST_SWITCHES] for value in (True, False)]
         if not candidates:
             return defect
-        tried = list({each.conversation.mode: each for each in defect.breaks}.values())
-        tried += [each for each in defect.breaks if each not in tried]
+        # one of each mode first; blanks at the ends of replies are a defect of their own
+        seen = [each for each in defect.breaks if each.conversation.name != BLANKS] or list(defect.breaks)
+        tried = list({each.conversation.mode: each for each in seen}.values())
+        tried += [each for each in seen if each not in tried]
         places = [_Boundary(each.conversation, each.turn) for each in tried[:_MOST_TRIED]]
         try:
             plain = self._measure(places)
