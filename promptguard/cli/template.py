@@ -52,8 +52,9 @@ def check(
 ) -> int:
     """Try whether chat templates keep the prefix of a conversation.
 
-    They do where the prompt of each turn, with its reply, is the beginning of the next prompt. Each template is rendered with a fixed set of conversations (plain chat, tool calls, new user messages, with and without
-    reasoning), turn by turn. What is lost is said in tokens, with its place in the template, its cause and what to do.
+    They do where the prompt of each turn, with its reply, is the beginning of the next prompt. Each template is rendered with a
+    fixed set of conversations (plain chat, tool calls, new user messages, with and without reasoning), turn by turn. What is lost
+    is said in tokens, with its place in the template, its cause and what to do.
 
     FILE_OR_URL is a Jinja file, a tokenizer_config.json, a chat_template.json, a GGUF model (its header alone is read), or the
     address of a llama-server, whose API key is read from the environment variable PROMPTGUARD_API_KEY.

@@ -83,7 +83,7 @@ def _table(found: Preservation, paint: Paint) -> Iterator[str]:
     columns = max(len(row[2]) for row in rows)
     cells = max(4, *(len(cell) for row in rows for cell in row[2])) if columns else 4
     numbers = "  ".join(str(number).ljust(cells) for number in range(1, columns + 1))
-    yield paint(f"  {'behind reply'.ljust(first)}  {''.ljust(second)}  {numbers}", DIM)
+    yield paint(f"  {'behind reply'.ljust(first)}  {''.ljust(second)}  {numbers}".rstrip(), DIM)
     previous = None
     for conversation, mode, turns, error in rows:
         shown = "" if conversation == previous else conversation
