@@ -122,7 +122,7 @@ class Checker:
     def unreadable(self, path: str, reason: str) -> FileResult:
         """The result for a file that cannot be read."""
         hit = Hit("PG901", 0, 0, reason)
-        return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])
+        return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])._replace(checked=False)
 
     def _run(self, document: Document) -> Iterator[_Found]:
         try:

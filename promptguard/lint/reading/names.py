@@ -135,7 +135,7 @@ def stem(path: str) -> str:
 
 
 def inner_suffix(path: str) -> str:
-    """The suffix in front of the last one, without its dot, lower case: ``html`` of ``index.html.j2``; empty where there is none."""
+    """The suffix in front of the last one, lower case: ``html`` of ``index.html.j2``; empty where there is none."""
     inner = stem(path)
     return inner[inner.rfind(".") + 1 :].lower() if "." in inner else ""
 
