@@ -126,7 +126,8 @@ def _defect(
     if worst.tokens_lost > seen.tokens_lost:
         lost += f"; {worst.tokens_lost:,} of {worst.tokens:,} in {_seen(worst)}"
     labelled.append(("lost", lost))
-    labelled.append(("to do", defect.remedy))
+    if defect.remedy:
+        labelled.append(("to do", defect.remedy))
     labelled += [("", f"tried: chat_template_kwargs {switch} keeps the prefix") for switch in defect.switches]
     if correction is not None:
         labelled.append(("fix", f"{correction} (promptguard lint --select {defect.code} --fix --unsafe-fixes)"))
