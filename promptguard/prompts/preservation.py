@@ -132,11 +132,17 @@ class Turn:
     """What became of a prompt and its reply when the next message came.
 
     Attributes:
+        prompt: what the template printed.
+        reply: what the model emits behind it.
+        after: the next prompt.
         following: what was sent next.
         defect: position in ``Preservation.defects`` of what broke it, ``None`` where all of it can be used again.
         tokens, tokens_lost: as in ``Break``; ``tokens`` is ``None`` where nothing broke, since nothing had to be counted.
     """
 
+    prompt: str
+    reply: str
+    after: str
     following: Following
     defect: int | None = None
     tokens: int | None = None
@@ -364,7 +370,8 @@ class _Check:
             if isinstance(outcome, _Outcome):
                 key = id(boundary.conversation)
                 following = boundary.conversation.following(boundary.turn)
-                turns[key].append(Turn(following, where.get((key, boundary.turn)), *counted.get(at, (None, 0))))
+                texts = outcome.prompt, outcome.reply, outcome.after
+                turns[key].append(Turn(*texts, following, where.get((key, boundary.turn)), *counted.get(at, (None, 0))))
         return Preservation(
             tuple(Told(each, tuple(turns[id(each)]), errors.get(id(each))) for each in told),
             tuple(defects),
