@@ -56,6 +56,7 @@ class Compiled:
         if not chat:
             self.environment.give_stand_ins(tree)
         self.names = meta.find_undeclared_variables(tree) - self.environment.globals.keys()
+        self.switches = self.names - _locals(tree)
         self.plain = self.environment.from_string(tree)
 
     @cached_property
@@ -76,6 +77,19 @@ class Compiled:
         return {"pieces": [], "parts": []}
 
 
+def _locals(tree: nodes.Template) -> set[str]:
+    """The names that a template sets, other than those to which it only gives a default."""
+    local = {node.name for node in tree.find_all(nodes.Name) if node.ctx in ("store", "param")}
+    tested = {
+        test.node.name for test in tree.find_all(nodes.Test) if test.name == "defined" and isinstance(test.node, nodes.Name)
+    }
+    for assign in tree.find_all(nodes.Assign):
+        if isinstance(assign.target, nodes.Name):
+            value = [assign.node] if isinstance(assign.node, nodes.Name) else assign.node.find_all(nodes.Name)
+            tested |= {node.name for node in value if node.name == assign.target.name}
+    return local - tested
+
+
 class Worker:
     """Answers requests, one at a time."""
 
@@ -90,7 +104,7 @@ class Worker:
         """
         try:
             if "names" in request:
-                return {"names": sorted(self._compile(request["template"], chat=True).names)}
+                return {"names": sorted(self._compile(request["template"], chat=True).switches)}
             return self._render_calls(request) if "calls" in request else self._render(request)
         except Exception as error:
             return problem(error)

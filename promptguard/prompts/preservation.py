@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any, Literal
 
 from promptguard.core.errors import TemplateError, TemplateLimitError, TemplateRefusal
@@ -19,7 +20,7 @@ from promptguard.prompts.divergence import Divergence, excerpt, first_divergence
 from promptguard.prompts.rendering import ChatCall
 from promptguard.prompts.replies import Own, as_written, reply_start, with_objects, without_end
 from promptguard.prompts.request import Message, Piece, Prompt, Request, Traced
-from promptguard.prompts.segments import calls_of, text_of
+from promptguard.prompts.segments import text_of
 from promptguard.prompts.sequences import common_prefix, first_difference
 
 Encode = Callable[[str], Sequence[int]]
@@ -46,9 +47,9 @@ _GIVEN = _CLOCKS | {
 }
 _MOST_SWITCHES = 12  # variables of one template that are tried
 _MOST_TRIED = 4  # places of a defect at which a switch must help
-_MOST_EXPLAINED = 24  # differences of one template that are looked into
-_AROUND = 12  # code points in front of a difference and behind it by which two of them are told apart
+_AROUND = 6  # code points from a difference on by which two of them are told apart
 _THINK_MARK = re.compile(r"[<\[]\|?(/|END_)?(?:START_)?[\w:]{0,12}?think(?:ing)?\b[^<>\[\]\s]{0,20}[>\]]", re.IGNORECASE)
+_END_DIFFERS = "the chat template ends the last message with other text than it prints behind the same message in the history"
 _REASONING_DROPPED = "the reasoning of earlier turns is dropped"
 _HEADER = 100  # code points at the end of a prompt that hold the header of the reply, where the text ahead of it is not found
 _FAR = 256  # code points behind a difference that a tokenizer is shown
@@ -131,11 +132,17 @@ class Turn:
     """What became of a prompt and its reply when the next message came.
 
     Attributes:
+        prompt: what the template printed.
+        reply: what the model emits behind it.
+        after: the next prompt.
         following: what was sent next.
         defect: position in ``Preservation.defects`` of what broke it, ``None`` where all of it can be used again.
         tokens, tokens_lost: as in ``Break``; ``tokens`` is ``None`` where nothing broke, since nothing had to be counted.
     """
 
+    prompt: str
+    reply: str
+    after: str
     following: Following
     defect: int | None = None
     tokens: int | None = None
@@ -326,7 +333,7 @@ class _Check:
             for arguments in ("parsed", "raw")
         }
         self._ends = [token for token in (template.eos_token, *template.eog_tokens) if token]
-        self._encode = encode
+        self._encode = lru_cache(maxsize=256)(encode)  # a prompt is compared with the one in front of it and the one behind it
         self._clock = clock
         self._deadline = deadline
 
@@ -363,7 +370,8 @@ class _Check:
             if isinstance(outcome, _Outcome):
                 key = id(boundary.conversation)
                 following = boundary.conversation.following(boundary.turn)
-                turns[key].append(Turn(following, where.get((key, boundary.turn)), *counted.get(at, (None, 0))))
+                texts = outcome.prompt, outcome.reply, outcome.after
+                turns[key].append(Turn(*texts, following, where.get((key, boundary.turn)), *counted.get(at, (None, 0))))
         return Preservation(
             tuple(Told(each, tuple(turns[id(each)]), errors.get(id(each))) for each in told),
             tuple(defects),
@@ -482,9 +490,9 @@ class _Check:
         alike: dict[tuple[object, ...], list[tuple[_Outcome, int, int]]] = {}
         for outcome, tokens, lost in broken:
             alike.setdefault(_signature(outcome), []).append((outcome, tokens, lost))
-        shown = [group[0][0] for group in list(alike.values())[:_MOST_EXPLAINED]]
+        shown = [group[0][0] for group in alike.values()]
         found: dict[tuple[object, ...], Defect] = {}
-        for outcome, (before, after, header), group in zip(shown, self._trace(shown), alike.values(), strict=False):
+        for outcome, (before, after, header), group in zip(shown, self._trace(shown), alike.values(), strict=True):
             defect = self._defect(outcome, before, after, header)
             seen = tuple(_break(*each) for each in group)
             key = (defect.code, defect.place or defect.explanation, bool(_dropped(outcome)))
@@ -517,7 +525,7 @@ class _Check:
             explanation = "arguments that are handed over as the string that the model wrote are serialized again"
             return _plain("PG505", explanation, "print arguments that are a string as they are", found)
         if at_own:
-            found = _content_origin(after, char)
+            found = origin(after, char - 1 if outcome.held[char:].isspace() else char)
             explanation = "blanks at the ends of a reply are removed"
             return _plain("PG506", explanation, "print the content of replies as it is", found)
         prompt, following = self._prompts(outcome, before, after)
@@ -531,8 +539,10 @@ class _Check:
             place, expression = printed.place, printed.expression
         if place is not None and expression is None:
             place = _literal(place, before, after)
-        explanation = _REASONING_DROPPED if lost else divergence.explanation
         code = _code(divergence, outcome, header, dropped=bool(_dropped(outcome)))
+        explanation = _REASONING_DROPPED if lost else divergence.explanation
+        if code == "PG502" and divergence.aspect == "header":
+            explanation = _END_DIFFERS
         return Defect(code, divergence.aspect, explanation, divergence.remedy, place, expression, ())
 
     def _prompts(self, outcome: _Outcome, before: Traced, after: Traced) -> tuple[Prompt, Prompt]:
@@ -593,11 +603,12 @@ class _Check:
         return replace(defect, switches=tuple(helpful))
 
     def _mended(self, old: _Outcome | TemplateError, new: _Outcome | TemplateError) -> bool:
-        """Whether the prefix is preserved now, and the reply still says all that it said."""
+        """Whether the prefix is preserved now, and the prompt and the reply still say all that they said."""
         if isinstance(old, TemplateError) or isinstance(new, TemplateError):
             return False
-        reply = old.boundary.reply
-        said = [text_of(reply).strip(), text_of(reply, "reasoning_content"), *(name for _, name, _ in calls_of(reply))]
+        answered = old.boundary.answered
+        said = [text_of(message, name).strip() for message in answered.messages for name in ("content", "reasoning_content")]
+        said += [str(tool["function"]["name"]) for tool in answered.tools]
         keeps = all(text not in old.held or text in new.held for text in said)
         return keeps and self._lost(new) is None
 
@@ -606,10 +617,10 @@ class _Check:
     def _clocks(self, told: Sequence[Conversation], names: frozenset[str]) -> list[Defect]:
         """What of the prompts changes with the time."""
         changed = self._changed(told)
-        alike: dict[tuple[str, str], list[tuple[_Boundary, str, str]]] = {}
+        alike: dict[str, list[tuple[_Boundary, str, str]]] = {}
         for each in changed:
             char = first_difference(each[1], each[2])
-            alike.setdefault((each[1][max(0, char - _AROUND) : char], each[1][char : char + 4]), []).append(each)
+            alike.setdefault(each[1][max(0, char - _AROUND) : char], []).append(each)
         defects: dict[object, Defect] = {}
         for group in alike.values():
             defect = self._clock_defect(*group[0], names)
@@ -695,8 +706,8 @@ def _signature(outcome: _Outcome) -> tuple[object, ...]:
         outcome.own,
         outcome.boundary.conversation.mode,
         (char > len(outcome.prompt)) - (char < len(outcome.prompt)),
-        held[max(0, char - _AROUND) : char + _AROUND // 2],
-        after[char : char + _AROUND // 2],
+        held[char : char + _AROUND],
+        after[char : char + _AROUND],
     )
 
 
@@ -724,12 +735,6 @@ def _dropped(outcome: _Outcome) -> str:
 def _plain(code: str, explanation: str, remedy: str, found: Any) -> Defect:
     place, expression = (found.place, found.expression) if found is not None else (None, None)
     return Defect(code, None, explanation, remedy, place, expression, ())
-
-
-def _content_origin(after: Traced, char: int) -> Any:
-    """What printed the content that has lost its blanks: the expression at the difference, or right in front of it."""
-    found = [each for at in (char, char - 1) if at >= 0 and (each := origin(after, at)) is not None]
-    return next((each for each in found if each.expression is not None), found[0] if found else None)
 
 
 def _literal(place: Place, *traces: Traced) -> Place:

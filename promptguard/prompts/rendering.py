@@ -186,7 +186,7 @@ class Renderer:
         return [made[key] for key in given]
 
     def names(self, source: Source) -> frozenset[str]:
-        """The variables that a chat template reads without setting them.
+        """The variables that a chat template reads and does not set, but for a default.
 
         Raises:
             TemplateError: where the template does not parse.
