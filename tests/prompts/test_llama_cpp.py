@@ -65,13 +65,42 @@ HANDLING: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         "[user:hi]<turn|>\n<|turn>model\n",
     ),
     "Gemma 4, older templates: results of tools": (
-        "{% for message in messages %}[{{ message.role }}:{{ message.content }}]"
-        "{% if message.tool_responses %}{{ message.tool_responses | tojson }}{% endif %}{% endfor %}{# '<|tool_call>call:' #}",
+        (
+            "{% for message in messages %}[{{ message.role }}:{{ message.content }}]"
+            "{% if message.tool_responses %}{{ message.tool_responses | tojson }}{% endif %}{% endfor %}{# '<|tool_call>call:' #}"
+        ),
         CALLED,
         '[user:hi][assistant:][tool:{"b": 2}]',
         '[user:hi][assistant:][{"name": "f", "response": {"b": 2}}]',
     ),
 }
+# What a llama-server does for families of templates, which it knows by a text in them: the template, and what both print.
+PARTS = (
+    "{% for message in messages %}{% if message.content is string %}[{{ message.content }}]{% else %}"
+    "{% for part in message.content %}({{ part.type }}:{{ part[part.type] }}){% endfor %}{% endif %}{% endfor %}"
+)
+THOUGHTS = "{% for message in messages %}[{{ message.content }}:{{ message.thinking }}]{% endfor %}"
+FAMILIES: dict[str, tuple[str, str]] = {
+    "gpt-oss": (THOUGHTS + "{# <|channel|> #}", "[hi :][ yes:because][:so][2:][hi :]"),
+    "LFM2": (THOUGHTS + "{# <|tool_list_start|> <|tool_list_end|> #}", "[hi :][ yes:because][one:so][2:][hi :]"),
+    "LFM2.5": (THOUGHTS + "{# List of tools: [ #}", "[hi :][ yes:because][one:so][2:][hi :]"),
+    "Ministral": (
+        PARTS + "{# [SYSTEM_PROMPT] [TOOL_CALLS] [ARGS] #}",
+        "[hi ](thinking:because)(text: yes)(thinking:so)(text:one)[2][hi ]",
+    ),
+    "Mistral Small": (PARTS + "{# [SYSTEM_PROMPT] [TOOL_CALLS] [ARGS] [CALL_ID] #}", "[hi ][ yes][one][2][hi ]"),
+    "StepFun": (
+        THOUGHTS + "{# You have access to the following functions in JSONSchema format #}",
+        "[hi:][yes:][one:][2:][hi:]",
+    ),
+}
+REASONED = [
+    {"role": "user", "content": "hi "},
+    {"role": "assistant", "content": " yes", "reasoning_content": "because"},
+    {"role": "assistant", "content": "one", "reasoning_content": "so", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "call00001", "name": "f", "content": "2"},
+    {"role": "user", "content": "hi "},
+]
 # What a llama-server does not load.
 REFUSED = {
     "the filter `e`": "{{ '<' | e }}",
@@ -149,6 +178,14 @@ def test_known_differences_of_what_a_template_is_given(name: str, renderer: Rend
     request = Request(tuple(messages))
     with serve(default_model(), chat_template=text) as server:
         assert (rendered(renderer, text, request), asked(server, request)) == (ours, theirs)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_a_llama_server_does_for_families_of_templates(name: str, renderer: Renderer) -> None:
+    text, printed = FAMILIES[name]
+    request = Request(tuple(REASONED))
+    with serve(default_model(), chat_template=text) as server:
+        assert (rendered(renderer, text, request), asked(server, request)) == (printed, printed)
 
 
 @pytest.mark.parametrize("name", REFUSED)
