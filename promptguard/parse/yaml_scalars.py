@@ -1,7 +1,7 @@
 """How a YAML scalar is written: the place of every code point of its value, and how an edit of the value is written.
 
-A YAML parser says where a scalar begins and what its value is. Here the text is gone through once more, by the rules of PyYAML (YAML
-1.1), and the result is compared with the value: what would come out otherwise is not placed at all.
+A YAML parser says where a scalar begins and what its value is. Here the text is gone through once more, by the rules of PyYAML
+(YAML 1.1), and the result is compared with the value: what would come out otherwise is not placed at all.
 """
 
 from __future__ import annotations
@@ -107,9 +107,7 @@ def escape_scalar(text: str, written: Written, value: str, start: int, end: int,
         return None
     elif written.style == "single":
         made = new.replace("'", "''")
-    elif written.style == "plain" and not _keeps_plain(value, start, end, new):
-        return None
-    elif written.style == "folded" and not _keeps_block(value, start, end, new):
+    elif not (_keeps_plain if written.style == "plain" else _keeps_block)(value, start, end, new):
         return None
     else:
         made = new
@@ -144,7 +142,7 @@ def _in_literal(text: str, written: Written, value: str, start: int, end: int, n
 def _keeps_plain(value: str, start: int, end: int, new: str) -> bool:
     """Whether a plain scalar stays one, and a text."""
     after = value[:start] + new + value[end:]
-    if start == 0 or after != after.strip() or not _SAFE_PLAIN.fullmatch(new):
+    if start == 0 or not after[0].isalnum() or after != after.strip() or not _SAFE_PLAIN.fullmatch(new):
         return False
     return not _ENDS_PLAIN.search(after) and resolve(after) == "str"
 
@@ -269,8 +267,8 @@ def _block(text: str, start: int, value: str) -> Written | None:
 
 
 class _Line(NamedTuple):
-    """A line of a block scalar: its text without the indentation, the line break behind it (empty at the end of the file), and where
-    the next line begins.
+    """A line of a block scalar: its text without the indentation, the line break behind it (empty at the end of the file), and
+    where the next line begins.
     """
 
     start: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from promptguard.checks.base import BLOCKS, Block, Region
+from promptguard.checks.base import BLOCKS, Block, Embedding, Region
 from promptguard.core.errors import InputError
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Block as Statement
@@ -45,7 +45,7 @@ _TEMPLATE_BLOCKS: dict[str, Block] = {
 }
 _PARTS = ("_prompt", "_message", "_messages", "_content", "_turn")
 _ROLE = "system|developer|user|assistant|function|tool"
-_ROLE_LINE = re.compile(rf"^[ \t]*#{{0,3}}[ \t]*({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_ROLE_LINE = re.compile(rf"^[ \t]*(?:#{{1,3}}[ \t]*)?({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _CHAT_MARK = re.compile(
     r"<\|im_start\|>[ ]?(?P<a>system|developer|user|assistant|tool)\b"
     r"|<\|start_header_id\|>[ ]?(?P<b>system|user|assistant|tool|ipython)[ ]?<\|end_header_id\|>"
@@ -59,13 +59,13 @@ _HEADING = re.compile(
 _HEADINGS: dict[str, Block] = {**ROLES, "instruction": "user", "input": "user", "response": "history"}
 
 
-def comment_marks(source: Source) -> list[Switch]:
-    """The comments ``promptguard: block=…`` of a Jinja, Markdown or text prompt.
+def comment_marks(source: Source, embedding: Embedding | None = None) -> list[Switch]:
+    """The comments ``promptguard: block=…`` of a Jinja, Markdown or text prompt, which may lie in a JSON or YAML file.
 
     Raises:
         InputError: one names no block.
     """
-    return _marks(source, _COMMENT_MARK, 0, len(source.text))
+    return _marks(source, _COMMENT_MARK, 0, len(source.text), embedding)
 
 
 def line_marks(source: Source, start: int = 0, end: int | None = None) -> list[Switch]:
@@ -77,7 +77,7 @@ def line_marks(source: Source, start: int = 0, end: int | None = None) -> list[S
     return _marks(source, _LINE_MARK, start, len(source.text) if end is None else end)
 
 
-def _marks(source: Source, pattern: re.Pattern[str], start: int, end: int) -> list[Switch]:
+def _marks(source: Source, pattern: re.Pattern[str], start: int, end: int, embedding: Embedding | None = None) -> list[Switch]:
     if _MARK_WORD not in source.text:
         return []
     found: list[Switch] = []
@@ -87,7 +87,8 @@ def _marks(source: Source, pattern: re.Pattern[str], start: int, end: int) -> li
         word = match.group(group)
         block = next((block for block in BLOCKS if block == word), None)
         if block is None:
-            where = Place(source, Span(*match.span(group)))
+            span = Span(*match.span(group))
+            where = Place(embedding.source, embedding.span(span.start, span.end)) if embedding else Place(source, span)
             raise InputError(f'there is no block "{word}"', where=str(where), hint=f"write one of {', '.join(BLOCKS)}")
         found.append((match.start(), block))
     return found

@@ -3,45 +3,237 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from promptguard.checks.base import Document, Region
+from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
-from promptguard.core.source import Source
-from promptguard.lint.reading.names import FileKind
-from promptguard.lint.reading.prompts import Origin
-from promptguard.parse.json import index
-from promptguard.toolschema.document import holds_tools
+from promptguard.core.source import Place, Source, Span
+from promptguard.lint.reading.blocks import Switch, line_marks
+from promptguard.lint.reading.names import FileKind, name_block, says_prompt
+from promptguard.lint.reading.prompts import Origin, make_document
+from promptguard.lint.reading.strings import PromptString, Value, ValueKind, prompt_strings, texts
+from promptguard.lint.reading.syntax import guess_syntax
 from promptguard.toolschema.marks import may_hold_tools, seems_tools
+
+if TYPE_CHECKING:
+    from promptguard.parse.json import JSONIndex
+    from promptguard.parse.json import Node as JSONNode
+    from promptguard.parse.yaml import Node as YAMLNode
+
+# Files of other programs, which are large or many.
+_OF_OTHERS = frozenset(
+    {"package.json", "package-lock.json", "composer.json", "composer.lock", "tsconfig.json", "jsconfig.json", "renovate.json"}
+    | {"npm-shrinkwrap.json", "pnpm-lock.yaml", "deno.json", "lerna.json", "nx.json", "angular.json", "manifest.json"}
+    | {"tokenizer.json", "tokenizer_config.json", "vocab.json", "docker-compose.yml", "docker-compose.yaml", "compose.yaml"}
+    | {"mkdocs.yml", ".pre-commit-config.yaml", ".gitlab-ci.yml", "pubspec.yaml", "codecov.yml", "compose.yml"}
+)
+_WORDS = rb"(?:prompts?|template|instructions?|messages?|backstory|system|developer|human)[a-z_]{0,40}[\"']?[ \t]{0,20}:"
+_JSON_WORDS = re.compile(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"), re.IGNORECASE)
+_YAML_WORDS = re.compile(_WORDS, re.IGNORECASE)
+# The first key of a file that is nothing of ours, at the margin.
+_ORDINARY_YAML = re.compile(
+    rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
+)
+_ORDINARY_JSON = re.compile(rb'\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
 
 
 def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
     """Whether a JSON or YAML file may hold tool schemas or prompts; quick."""
-    return may_hold_tools(head)
+    if path[path.rfind("/") + 1 :] in _OF_OTHERS:
+        return False
+    if kind == "yaml":
+        return (may_hold_tools(head) or _YAML_WORDS.search(head) is not None) and not _ORDINARY_YAML.search(head)
+    if kind == "jsonl":
+        return may_hold_tools(head)
+    return (may_hold_tools(head) or _JSON_WORDS.search(head) is not None) and not _ORDINARY_JSON.match(head)
 
 
 def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
     """What a JSON or YAML file holds; see ``read_documents``."""
+    if kind == "yaml":
+        return _yaml(Source(path, text, "yaml"), origin, declared=declared, named=named)
+    source = Source(path, text, "json")
     if kind == "jsonl":
-        return [tools_document(Source(path, text, "json"), origin)] if any(map(_is_tools, text.split("\n"))) else []
-    if kind == "json":
-        source = Source(path, text, "json")
-        if _is_tools(text):
-            return [tools_document(source, origin)]
-        error = index(text).error
-        if error is not None and (named or declared):
-            raise InputError("not JSON", where=f"{path}:{':'.join(map(str, source.line_column(error)))}")
-    return []
+        return [_tools(source, origin)] if any(map(_is_tools, text.split("\n"))) else []
+    return _json(source, origin, declared=declared, named=named)
 
 
-def tools_document(source: Source, origin: Origin) -> Document:
+def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
+    from promptguard.parse.json import index
+
+    text = source.text
+    tools = _is_tools(text)
+    sure = says_prompt(source.path)
+    places = index(text)
+    if places.error is not None and not tools:
+        if named or declared or sure:
+            where = Place(source, Span(places.error, places.error))
+            raise InputError("not JSON", where=str(where), hint="correct it, or leave the file out")
+        return []
+    if places.root is None:
+        return [_tools(source, origin)] if tools else []
+    root = _json_value(places)
+    made = _Maker(source, origin, _json_embedding)
+    if tools:
+        return [_tools(source, origin), *made.tool_texts(root)]
+    return made.prompts([prompt_strings(root, sure=sure, lenient=False, declared=declared)])
+
+
+def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
+    from promptguard.parse.yaml import read_yaml
+
+    sure = says_prompt(source.path) or bool(line_marks(source))
+    try:
+        stream = read_yaml(source)
+    except InputError:
+        if seems_tools(source.text, "yaml"):
+            return [_tools(source, origin)]
+        if named or declared or sure:
+            raise
+        return []
+    made = _Maker(source, origin, _yaml_embedding)
+    roots = [_yaml_value(root) for root in stream.documents]
+    if any(_holds_tools(root) for root in stream.documents):
+        return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
+    return made.prompts([prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots])
+
+
+def _tools(source: Source, origin: Origin) -> Document:
     """The document of a file of tool schemas."""
     region = Region(0, len(source.text), "tools")
     return Document(source, "tools", regions=(region,), prompt=origin.prompt, bom=origin.bom)
 
 
+class _Maker:
+    """Makes documents of the strings of one file."""
+
+    def __init__(self, source: Source, origin: Origin, embed: Callable[[Source, Value], Embedding | None]) -> None:
+        self._source = source
+        self._origin = origin
+        self._embed = embed
+
+    def tool_texts(self, root: Value) -> list[Document]:
+        """The texts of a tools file that are templates."""
+        found: list[Document] = []
+        for pointer, value in texts(root):
+            syntax = self._origin.syntax or (guess_syntax(value.text) if "{" in value.text else None)
+            if syntax in ("jinja", "mustache"):
+                found += self._document(PromptString(value, pointer, "", "tools", syntax), "tools", self._origin.prompt)
+        return found
+
+    def prompts(self, parts: Sequence[Sequence[PromptString]]) -> list[Document]:
+        """The prompts of each part of the file (YAML has several where ``---`` divides it)."""
+        found = [(number, item) for number, part in enumerate(parts) for item in part]
+        marks = self._marks([item.value for _, item in found])
+        default: Block = self._origin.block or name_block(self._source.path) or "system"
+        groups = {(number, item.group) for number, item in found}
+        several = len(groups) > 1 and self._origin.prompt == self._source.path
+        made: list[Document] = []
+        for number, item in found:
+            said = [block for offset, block in marks if offset < item.value.start]
+            prompt = f"{self._origin.prompt}#{number}{item.group}" if several else self._origin.prompt
+            made += self._document(item, said[-1] if said else item.block or default, prompt)
+        return made
+
+    def _marks(self, values: Sequence[Value]) -> list[Switch]:
+        """What comments of a YAML file say; what looks like one in a text is none."""
+        marks = line_marks(self._source) if self._source.kind == "yaml" else []
+        if not marks:
+            return []
+        spans = [embedding.span(0, len(value.text)) for value in values if (embedding := self._embed(self._source, value))]
+        return [mark for mark in marks if not any(span.start <= mark[0] < span.end for span in spans)]
+
+    def _document(self, item: PromptString, base: Block, prompt: str) -> list[Document]:
+        embedding = self._embed(self._source, item.value)
+        if embedding is None:
+            return []
+        text = item.value.text
+        place = Place(self._source, embedding.span(0, len(text)))
+        syntax = self._origin.syntax or (item.syntax if item.syntax and "{" in text else guess_syntax(text))
+        origin = self._origin._replace(prompt=prompt)
+        inner = Source(self._source.path, text, "text", place)
+        return [make_document(inner, origin, base, syntax, embedding=embedding, pointer=item.pointer)]
+
+
+def _json_embedding(source: Source, value: Value) -> Embedding | None:
+    from promptguard.parse.json_strings import escape_string, written_string
+
+    places = written_string(source.text, value.start, value.end)
+    return Embedding(source, places.starts, places.ends, lambda _start, _end, text: escape_string(text))
+
+
+def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
+    from promptguard.parse.yaml_scalars import escape_scalar, written_scalar
+
+    written = written_scalar(source.text, value.start, value.text)
+    if written is None:
+        return None
+    return Embedding(source, written.places.starts, written.places.ends, partial(escape_scalar, source.text, written, value.text))
+
+
+def _json_value(places: JSONIndex) -> Value:
+    """The tree of a JSON text."""
+    kinds: dict[str, ValueKind] = {"object": "mapping", "array": "list", "string": "text", "scalar": "other"}
+
+    def made(node: JSONNode) -> Value:
+        return Value(kinds[node.kind], node.start, node.end, places.string(node) or "")
+
+    assert places.root is not None
+    root = made(places.root)
+    stack = [(places.root, root)]
+    while stack:
+        node, value = stack.pop()
+        for child in node.children:
+            value.items.append((str(child.name), made(child)))
+            stack.append((child, value.items[-1][1]))
+    return root
+
+
+def _yaml_value(root: YAMLNode) -> Value:
+    """The tree of a YAML document; an alias is the value of its anchor once more."""
+    known: dict[int, Value] = {}
+
+    def made(node: YAMLNode) -> Value:
+        if node.kind == "scalar":
+            return Value(
+                "text" if node.type == "str" else "other", node.start, node.start, node.text if node.type == "str" else ""
+            )
+        return Value("mapping" if node.kind == "mapping" else "list", node.start, node.start)
+
+    known[id(root)] = made(root)
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        value = known[id(node)]
+        names = [key.text for key in node.keys] if node.kind == "mapping" else map(str, range(len(node.children)))
+        for name, child in zip(names, node.children, strict=True):
+            if id(child) not in known:
+                known[id(child)] = made(child)
+                stack.append(child)
+            value.items.append((name, known[id(child)]))
+    return known[id(root)]
+
+
 def _is_tools(text: str) -> bool:
     """Whether a JSON text holds tool schemas, or would if it were not broken."""
+    if not may_hold_tools(text.encode("utf-8", "replace")) and "\\u" not in text:
+        return False
+    from promptguard.toolschema.document import holds_tools
+
     return holds_tools(text) or (seems_tools(text, "json") and not _is_json(text))
+
+
+def _holds_tools(root: YAMLNode) -> bool:
+    from promptguard.parse.yaml import python_value
+    from promptguard.toolschema.dialects import looks_like_tools
+
+    try:
+        return looks_like_tools(python_value(root))
+    except (ValueError, OverflowError):  # a number that Python does not take
+        return False
 
 
 def _is_json(text: str) -> bool:

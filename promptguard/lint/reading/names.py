@@ -60,13 +60,14 @@ _FOLDERS_FOR_PEOPLE = frozenset({"docs", "doc", "documentation", "website", "sit
 VERBATIM = frozenset({"agents", "claude", "gemini", "skill", "copilot-instructions", "claude.local", "agents.override"})
 """Files that agents read as they are (AGENTS.md): nothing in them is a placeholder."""
 _PROMPT = frozenset({"prompt", "prompts", "systemprompt", "sysprompt", "metaprompt", "promptlib"})
-_ABOUT_PROMPTS = _set(
+# What stands behind the word prompt where a text is about prompts, and in front of it where that is another sort of prompt.
+_BEHIND_PROMPT = _set(
     """
-    engineering guide guides guideline guidelines tips howto how tutorial caching cache cached injection injections overview design
-    notes report results evaluation comparison best practices practice roadmap testing security bash shell terminal why changelog
-    readme docs documentation index
+    engineering guide guides guideline guidelines tips tutorial caching cache injection injections overview design notes report
+    results evaluation comparison best practices practice roadmap testing security changelog readme docs documentation index
     """
 )
+_BEFORE_PROMPT = _set("bash shell zsh fish terminal git how why about writing")
 # A whole name of such words, with at least one of the second row.
 _FILLING = _set(
     "base default main my the agent assistant bot chat llm model ai gpt role core custom v version text tmpl template"
@@ -117,7 +118,7 @@ def stem(path: str) -> str:
 
 
 def inner_suffix(path: str) -> str:
-    """The suffix in front of the last one, without its dot, lower case: ``html`` of ``index.html.j2``; empty where there is none."""
+    """The suffix in front of the last one, lower case: ``html`` of ``index.html.j2``; empty where there is none."""
     inner = stem(path)
     return inner[inner.rfind(".") + 1 :].lower() if "." in inner else ""
 
@@ -157,7 +158,7 @@ def says_prompt(path: str) -> bool:
         return False
     if name.lower().endswith(".prompt"):
         return True
-    if not _PROMPT.isdisjoint(found) and _ABOUT_PROMPTS.isdisjoint(found):
+    if _is_prompt(found):
         return True
     rest = [word for word in found if word not in _FILLING and not word.isdigit()]
     if any(word in _WHOLE for word in rest) and all(word in _WHOLE or word in _WITH_WHOLE for word in rest):
@@ -171,8 +172,13 @@ def says_prompt(path: str) -> bool:
 def _is_prompt_folder(folder: str) -> bool:
     if folder.lower() in _PROMPT_FOLDERS:
         return True
-    found = words(folder)
-    return bool(found) and found[-1] in _PROMPT and _ABOUT_PROMPTS.isdisjoint(found)
+    return _is_prompt(words(folder))
+
+
+def _is_prompt(found: list[str]) -> bool:
+    """Whether the words of a name say that something is a prompt, not that it is about prompts."""
+    at = next((position for position, word in enumerate(found) if word in _PROMPT), None)
+    return at is not None and _BEFORE_PROMPT.isdisjoint(found[:at]) and _BEHIND_PROMPT.isdisjoint(found[at + 1 :])
 
 
 def name_block(path: str) -> Block | None:

@@ -65,7 +65,7 @@ def make_document(
         InputError: a comment names a block that there is not.
     """
     text = source.text
-    marks = comment_marks(source)
+    marks = comment_marks(source, embedding)
     template: Template | None = None
     switches: list[Switch] = []
     placeholders: list[Placeholder] = []

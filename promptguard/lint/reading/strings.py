@@ -1,0 +1,308 @@
+"""Which strings of a JSON or YAML file are prompts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from promptguard.checks.base import Block, Syntax
+from promptguard.lint.reading.blocks import ROLES
+from promptguard.lint.reading.evidence import begins_like_prompt
+from promptguard.lint.reading.names import words
+from promptguard.lint.reading.syntax import guess_syntax
+
+MAX_DEPTH = 12
+"""Prompts do not lie deeper than this."""
+
+# Keys that nobody uses for anything but a prompt, in snake case.
+_CERTAIN: dict[str, Block | None] = {
+    "system_prompt": "system",
+    "system_message": "system",
+    "system_instruction": "system",
+    "system_instructions": "system",
+    "system_template": "system",
+    "system_prompt_template": "system",
+    "system_message_template": "system",
+    "developer_prompt": "system",
+    "developer_message": "system",
+    "developer_instructions": "system",
+    "user_prompt": "user",
+    "user_template": "user",
+    "user_prompt_template": "user",
+    "user_message_template": "user",
+    "human_prompt": "user",
+    "human_template": "user",
+    "prompt_template": None,
+    "agent_prompt": None,
+    "agent_instructions": None,
+    "custom_instructions": None,
+}
+# Keys that may be anything, in a file that has a prompt for sure.
+_POSSIBLE: dict[str, Block | None] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "history",
+    "prompt": None,
+    "template": None,
+    "instructions": None,
+    "instruction": None,
+    "persona": None,
+    "preamble": None,
+    "content": None,
+    "text": None,
+    "prefix": None,
+    "suffix": None,
+}
+_MESSAGES = frozenset({"messages", "prompt_messages", "chat", "chat_template", "prompt", "template"})
+_EXAMPLES = frozenset({"examples", "few_shot", "few_shot_examples", "shots", "few_shots"})
+_CREW = frozenset({"role", "goal", "backstory"})
+# A mapping that has one of these beside its prompt is about a prompt.
+_BESIDE = frozenset({"input_variables", "template_format", "model", "model_name", "model_id", "temperature", "max_tokens", "llm"})
+# One that has one of these is a sample of a data set or a recorded answer.
+_OF_A_RECORD = frozenset(
+    {"completion", "completions", "response", "answer", "output", "outputs", "label", "chosen", "rejected", "expected", "score"}
+    | {"choices", "usage", "conversation_id", "ideal", "target", "generations", "created", "timestamp"}
+)
+_NOT_PROMPTS = frozenset(
+    {"description", "name", "version", "author", "authors", "notes", "note", "comment", "title", "id", "model", "tags", "license"}
+    | {
+        "type",
+        "metadata",
+        "tests",
+        "test_data",
+        "evaluators",
+        "inputs",
+        "sample",
+        "samples",
+        "changelog",
+        "url",
+        "summary",
+        "path",
+    }
+    | {"input_variables", "template_format", "validators", "output_schema", "response_format", "tools", "functions"}
+)
+# The keys at the top of files that hold prompts only by accident; all of a set have to be there.
+_ORDINARY = (
+    {"apiVersion", "kind"},
+    {"openapi"},
+    {"swagger"},
+    {"jobs"},
+    {"services"},
+    {"stages"},
+    {"Resources"},
+    {"AWSTemplateFormatVersion"},
+    {"name", "version", "dependencies"},
+    {"$schema", "properties"},
+)
+_FORMATS: dict[str, Syntax] = {
+    "f-string": "format",
+    "fstring": "format",
+    "jinja2": "jinja",
+    "jinja": "jinja",
+    "mustache": "mustache",
+    "handlebars": "mustache",
+}
+_LONG = 80
+_PATH = re.compile(r"[\w./\\:~-]*")
+
+
+ValueKind = Literal["mapping", "list", "text", "other"]
+
+
+class Value:
+    """A value of a JSON or YAML file.
+
+    Attributes:
+        kind: what it is; ``other`` is a number, a truth value or nothing.
+        items: the members, by key or by the digits of the index.
+        text: of a text, decoded.
+        start: where it begins in the file.
+        end: where it ends; equal to ``start`` where that is not known.
+    """
+
+    __slots__ = ("end", "items", "kind", "start", "text")
+
+    def __init__(self, kind: ValueKind, start: int, end: int, text: str = "") -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.text = text
+        self.items: list[tuple[str, Value]] = []
+
+
+class PromptString(NamedTuple):
+    """A string that is a prompt, or a part of one.
+
+    Attributes:
+        value: the string.
+        pointer: where it is, as a JSON pointer.
+        group: the pointer of what holds all parts of its prompt.
+        block: what its key or its role says.
+        syntax: what stands beside it says of its placeholders.
+    """
+
+    value: Value
+    pointer: str
+    group: str
+    block: Block | None = None
+    syntax: Syntax | None = None
+
+
+def prompt_strings(root: Value, *, sure: bool, lenient: bool, declared: bool) -> list[PromptString]:
+    """The prompts in a file, in the order of the file.
+
+    Args:
+        root: the value of the file.
+        sure: something besides the content says that the file holds prompts.
+        lenient: it is YAML, which people write; of what else JSON holds only what has placeholders is a prompt.
+        declared: the configuration says that it holds prompts.
+    """
+    if not declared and root.kind == "mapping":
+        top = {key for key, _ in root.items}
+        if any(needed <= top for needed in _ORDINARY):
+            return []
+    finder = _Finder(sure=sure or declared, lenient=lenient)
+    finder.find(root)
+    found = {item.value.start: item for item in reversed(finder.found)}  # an alias is where its anchor is
+    if declared and not found:
+        found = {value.start: PromptString(value, pointer, "") for pointer, value in texts(root) if _is_prose(value.text)}
+    return [found[start] for start in sorted(found)]
+
+
+def texts(root: Value) -> Iterator[tuple[str, Value]]:
+    """All texts, with their JSON pointers, in order."""
+    stack = [("", root)]
+    while stack:
+        pointer, value = stack.pop()
+        if value.kind == "text":
+            yield pointer, value
+        stack.extend((f"{pointer}/{_escaped(name)}", child) for name, child in reversed(value.items))
+
+
+class _Finder:
+    def __init__(self, *, sure: bool, lenient: bool) -> None:
+        self.found: list[PromptString] = []
+        self._sure = sure
+        self._lenient = lenient
+
+    def find(self, root: Value) -> None:
+        if root.kind == "list" and _is_messages(root):
+            self._add_messages(root, "", "", None)
+            return
+        if root.kind == "list" and not (self._sure or self._lenient):
+            return  # a data set
+        stack = [("", root)]
+        while stack:
+            pointer, value = stack.pop()
+            taken = self._look_into(pointer, value) if value.kind == "mapping" else set()
+            if pointer.count("/") < MAX_DEPTH:
+                stack.extend(
+                    (f"{pointer}/{_escaped(name)}", child)
+                    for name, child in value.items
+                    if child.items and name not in taken and _snake(name) not in _NOT_PROMPTS
+                )
+
+    def _look_into(self, pointer: str, value: Value) -> set[str]:
+        """Take the prompts of a mapping; the keys that need no further look."""
+        keys = {_snake(name) for name, _ in value.items}
+        recorded = not keys.isdisjoint(_OF_A_RECORD)
+        about_prompts = self._sure or not keys.isdisjoint(_BESIDE) or {"system", "user"} <= keys
+        syntax = _syntax_beside(value)
+        taken: set[str] = set()
+        for name, child in value.items:
+            key = _snake(name)
+            below = f"{pointer}/{_escaped(name)}"
+            if child.kind == "list" and key in _MESSAGES and _is_messages(child):
+                taken.add(name)
+                if not recorded:
+                    self._add_messages(child, below, pointer, syntax)
+            elif child.kind == "list" and key == "prompts" and all(item.kind == "text" for _, item in child.items):
+                for index, item in child.items:
+                    if _is_prose(item.text) and (self._sure or _is_template(item.text, syntax)):
+                        self._add(item, f"{below}/{index}", f"{below}/{index}", None, syntax)
+            elif child.kind == "list" and key in _EXAMPLES and self._sure:
+                taken.add(name)
+                for inner, item in texts(child):
+                    self._add(item, below + inner, pointer, "history", syntax)
+            elif child.kind == "text" and not recorded:
+                if keys >= _CREW and key in _CREW:
+                    self._add(child, below, pointer, "system", "format" if "{" in child.text else None)
+                elif self._is_prompt(key, child.text, syntax, about_prompts, "messages" in keys, at_top=pointer == ""):
+                    self._add(child, below, pointer, _CERTAIN.get(key) or _POSSIBLE.get(key), syntax)
+        return taken
+
+    def _is_prompt(
+        self, key: str, text: str, syntax: Syntax | None, about_prompts: bool, beside_messages: bool, *, at_top: bool
+    ) -> bool:
+        template = _is_template(text, syntax)
+        if not (template or _is_prose(text)):
+            return False
+        if key in _CERTAIN:
+            return template or self._lenient or self._sure or not beside_messages
+        if key.endswith(("_prompt", "_prompt_template")) and key != "negative_prompt":
+            return template or self._sure or _is_long(text)
+        if key in _POSSIBLE:
+            return about_prompts and (template or self._sure or self._lenient)
+        return self._sure and at_top and key not in _NOT_PROMPTS and (template or _is_long(text))
+
+    def _add_messages(self, messages: Value, pointer: str, group: str, syntax: Syntax | None) -> None:
+        """Take the messages of a conversation, unless it is a recorded one."""
+        found: list[PromptString] = []
+        for index, message in messages.items:
+            members = dict(message.items)
+            block = ROLES.get(members["role"].text.lower())
+            found += [
+                PromptString(value, f"{pointer}/{index}/content{inner}", group, block, syntax)
+                for inner, value in texts(members["content"])
+                if not inner or inner.endswith("/text")
+            ]
+        if self._sure or any(_is_template(item.value.text, syntax) for item in found):
+            self.found += found
+
+    def _add(self, value: Value, pointer: str, group: str, block: Block | None, syntax: Syntax | None) -> None:
+        self.found.append(PromptString(value, pointer, group, block, syntax))
+
+
+def _is_messages(value: Value) -> bool:
+    """Whether a list is one of messages with a role and a content."""
+    for _, item in value.items:
+        members = dict(item.items) if item.kind == "mapping" else {}
+        role, content = members.get("role"), members.get("content")
+        if role is None or content is None or role.text.lower() not in ROLES or content.kind not in ("text", "list"):
+            return False
+    return bool(value.items)
+
+
+def _syntax_beside(value: Value) -> Syntax | None:
+    """What a mapping says of the placeholders of its prompts, in the words of the common frameworks."""
+    members: Mapping[str, Value] = dict(value.items)
+    said = members.get("template_format")
+    if said is not None:
+        return _FORMATS.get(said.text.lower())
+    return "format" if "input_variables" in members and "{{" not in "".join(child.text for child in members.values()) else None
+
+
+def _is_template(text: str, syntax: Syntax | None) -> bool:
+    if syntax is not None:
+        return "{" in text
+    return guess_syntax(text) in ("jinja", "mustache")
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text may be said to a model: words, rather than a path or a name."""
+    return len(text) > 11 and " " in text.strip() and not _PATH.fullmatch(text, 0, 500)
+
+
+def _is_long(text: str) -> bool:
+    return len(text) >= _LONG or "\n" in text.strip() or begins_like_prompt(text)
+
+
+def _snake(name: str) -> str:
+    return "_".join(words(name))
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

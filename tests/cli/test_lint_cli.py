@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from promptguard.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+CLOCK = "Today: {{ now() }}.\n"
+FOUND = "system.j2:1:8: PG101 [error] `{{ now() }}` prints a clock, which changes with every request (1 token)\n"
+SPACE = "Be brief. \n"
+HEAVY = (
+    "click",
+    "dataclasses",
+    "difflib",
+    "jinja2",
+    "json.tool",
+    "multiprocessing",
+    "orjson",
+    "pathlib",
+    "rich",
+    "tomllib",
+    "yaml",
+)
+
+
+class Run:
+    """The command in this process, in the folder of the test."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+
+    def __call__(self, *arguments: str, command: str = "lint") -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main([command, *arguments])
+        captured = self._capfd.readouterr()
+        assert isinstance(stop.value.code, int)
+        return stop.value.code, captured.out, captured.err
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    return Run(capfd)
+
+
+def write(**files: str) -> None:
+    for name, text in files.items():
+        Path(name.replace("_", ".")).write_text(text, newline="")
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def concise(run: Run, *arguments: str) -> tuple[int, str]:
+    code, out, _ = run("--output-format", "concise", *arguments)
+    return code, out
+
+
+def test_something_is_found(run: Run) -> None:
+    write(system_j2=CLOCK)
+    assert concise(run)[0] == 1
+    assert concise(run)[1].startswith(FOUND)
+    assert run("-q") == (1, "", "")
+    assert run("--exit-zero", "-q") == (0, "", "")
+
+
+def test_nothing_is_found(run: Run) -> None:
+    write(system_j2="Be brief.\n")
+    code, out, err = run("system.j2")
+    assert (code, err) == (0, "")
+    assert "1" in out
+
+
+def test_nothing_to_check(run: Run) -> None:
+    write(notes_txt="x\n")
+    for arguments in (["notes.txt"], ["."]):
+        assert run(*arguments)[0] == 3
+        assert run("--exit-zero", *arguments)[0] == 0
+    assert run()[0] == 0
+    assert "holds no prompt, no tool schemas and no serving configuration" in run("notes.txt")[1]
+
+
+def test_what_cannot_be_judged(run: Run) -> None:
+    write(system_j2=CLOCK)
+    code, out = concise(run, "gone.j2", "system.j2", "--exit-zero")
+    assert code == 2
+    assert out.startswith("gone.j2:1:1: PG901 [error] there is no such file or folder\n" + FOUND)
+
+
+@pytest.mark.parametrize("form", ["full", "concise", "json", "sarif", "github", "junit", "markdown"])
+def test_the_exit_code_is_the_same_in_every_format(run: Run, form: str) -> None:
+    write(system_j2=CLOCK)
+    assert run("--output-format", form)[0] == 1
+    assert run("--output-format", form, "system.j2", "gone.j2")[0] == 2
+    assert run("--output-format", form, "--select", "PG2")[0] == 0
+
+
+def test_reports(run: Run) -> None:
+    write(system_j2=CLOCK)
+    assert run("-q", "--report", "json=a.json", "--report", "concise=b.txt") == (1, "", "")
+    assert json.loads(Path("a.json").read_text())["version"] == 1
+    assert Path("b.txt").read_text().startswith(FOUND)
+    code, _, err = run("--report", "json=no/a.json")
+    assert (code, err) == (2, "promptguard: error: no: there is no such folder; create it, or name another file for the report\n")
+
+
+def test_statistics(run: Run) -> None:
+    write(system_j2=CLOCK * 2)
+    assert "PG101 clock" in concise(run, "--statistics")[1]
+
+
+def test_selection(run: Run) -> None:
+    write(system_j2="Today: {{ now() }}. \n")
+    assert [code for code in ("PG101", "PG301") if code in concise(run)[1]] == ["PG101", "PG301"]
+    assert "PG301" not in concise(run, "--select", "clock")[1]
+    assert "PG101" not in concise(run, "--ignore", "PG1")[1]
+    assert concise(run, "--per-file-ignores", "*.j2:PG1,PG3")[0] == 0
+    code, _, err = run("--select", "clok")
+    assert (code, err) == (2, "promptguard: error: there is no rule 'clok'; did you mean clock?\n")
+
+
+def test_fix(run: Run) -> None:
+    write(system_j2=SPACE + CLOCK)
+    code, out, _ = run("--fix", "--output-format", "concise")
+    assert (code, "PG301" in out, "PG101" in out) == (1, False, True)
+    assert Path("system.j2").read_text() == "Be brief.\n" + CLOCK
+    write(system_j2=CLOCK + SPACE)
+    assert run("--fix", "--unsafe-fixes", "-q")[0] == 1
+    assert Path("system.j2").read_text() == "Be brief.\n" + CLOCK
+
+
+def test_diff(run: Run) -> None:
+    write(system_j2=SPACE)
+    code, out, err = run("--diff")
+    assert (code, err) == (1, "1 finding; 1 fix would change 1 file\n")
+    assert out == "--- system.j2\n+++ system.j2\n@@ -1 +1 @@\n-Be brief. \n+Be brief.\n"
+    assert Path("system.j2").read_text() == SPACE
+    write(system_j2="Be brief.\n")
+    assert run("--diff") == (0, "", "0 findings; nothing to fix\n")
+
+
+def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments in (["-"], []):
+        stdin(monkeypatch, CLOCK.encode())
+        assert concise(run, "--stdin-filename", "system.j2", *arguments) == (1, concise_of_one(run, monkeypatch))
+    stdin(monkeypatch, b"\xff\0")
+    assert concise(run, "--stdin-filename", "system.j2")[0] == 2
+    stdin(monkeypatch, b"x")
+    assert concise(run, "--stdin-filename", "x.py")[0] == 3
+
+
+def concise_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
+    write(system_j2=CLOCK)
+    out = concise(run, "system.j2")[1]
+    Path("system.j2").unlink()
+    stdin(monkeypatch, CLOCK.encode())
+    return out
+
+
+def test_standard_input_is_fixed_to_standard_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin(monkeypatch, b"\xef\xbb\xbf" + SPACE.encode() + CLOCK.encode())
+    code, out, err = run("--fix", "--stdin-filename", "system.j2", "--output-format", "concise", "--select", "PG1,PG301", "-")
+    assert (code, out) == (1, "\ufeffBe brief.\n" + CLOCK)
+    assert err.startswith("system.j2:2:8: PG101 [error]")
+    stdin(monkeypatch, SPACE.encode())
+    code, out, err = run("--diff", "--stdin-filename", "system.j2")
+    assert (code, out[:24], err) == (1, "--- system.j2\n+++ system", "1 finding; 1 fix would change 1 file\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-"], "-: nothing says what standard input is; add --stdin-filename prompt.j2"),
+        (["-", "a.j2"], "PATHS: - stands for standard input and cannot be combined with other paths"),
+        (["--stdin-filename", "x.j2", "a.j2"], "--stdin-filename: checks standard input alone; leave the paths out"),
+        (["--stdin-filename", ""], "--stdin-filename: is no file name"),
+        (["--config", "no.toml"], "no.toml: the configuration file does not exist; check the path"),
+        (["--baseline", "no.json"], "no.json: the baseline does not exist; check the path"),
+    ],
+)
+def test_usage(run: Run, arguments: list[str], message: str) -> None:
+    assert run(*arguments) == (2, "", f"promptguard: error: {message}\n")
+
+
+def test_usage_errors_of_flags_are_those_of_click(run: Run) -> None:
+    code, out, err = run("--output-format", "xml")
+    assert (code, out) == (2, "")
+    assert "Usage: promptguard lint [OPTIONS] [PATHS]..." in err
+    assert "promptguard: error: Invalid value for '--output-format': 'xml' is not one of 'full', 'concise'" in err
+
+
+def test_help(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert "--per-file-ignores PATTERN:RULES" in out
+
+
+def test_baseline(run: Run) -> None:
+    write(system_j2=CLOCK)
+    assert run(command="baseline") == (0, "wrote 1 finding to .promptguard-baseline.json\n", "")
+    write(promptguard_toml='[lint]\nbaseline = ".promptguard-baseline.json"\n', system_j2="Be brief.\n" + CLOCK)
+    assert run("-q") == (0, "", "")
+    write(system_j2=CLOCK * 2)
+    assert concise(run)[1].startswith("system.j2:2:8: PG101")
+    write(system_j2="Be brief.\n")
+    code, _, err = run()
+    assert (code, err) == (
+        0,
+        "promptguard: note: 1 known finding is no longer there; update the baseline with promptguard baseline\n",
+    )
+    assert run(command="baseline") == (0, "wrote 0 findings to .promptguard-baseline.json\n", "")
+    assert run()[2] == ""
+
+
+def test_a_baseline_of_what_cannot_be_judged_is_not_written(run: Run) -> None:
+    code, out, err = run("gone.j2", "-o", "x.json", command="baseline")
+    assert (code, out, Path("x.json").exists()) == (2, "", False)
+    assert err.startswith("gone.j2:1:1: PG901 [error]")
+
+
+def test_the_cache(run: Run) -> None:
+    write(system_j2=CLOCK)
+    first = run()
+    assert {".gitignore", "CACHEDIR.TAG"} < {path.name for path in Path(".promptguard_cache").iterdir()}
+    assert run() == first
+    for path in Path(".promptguard_cache").iterdir():
+        path.unlink()
+    run("--no-cache")
+    assert list(Path(".promptguard_cache").iterdir()) == []
+    run("--cache-dir", "other")
+    assert len(list(Path("other").iterdir())) == 3
+
+
+def test_a_poisoned_cache_does_not_reach_the_file(run: Run) -> None:
+    write(system_j2=SPACE)
+    run()
+    (cache,) = Path(".promptguard_cache").glob("*.cache")
+    cache.write_text(cache.read_text().replace('[[9,10,1,10,1,11,""]]', '[[0,9,1,1,1,10,"Obey."]]'))
+    assert "Obey." in cache.read_text()
+    run("--fix")
+    assert Path("system.j2").read_text() == "Be brief.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "colored"),
+    [
+        ([], {}, False),
+        (["--color", "always"], {}, True),
+        (["--color=always"], {"NO_COLOR": "1"}, True),
+        ([], {"FORCE_COLOR": "1"}, True),
+        ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+        (["--color", "always", "--output-format", "json"], {}, False),
+    ],
+)
+def test_color(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], environment: dict[str, str], colored: bool
+) -> None:
+    write(system_j2=CLOCK)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in run(*arguments)[1]) is colored
+
+
+def test_the_settings_that_hold(run: Run) -> None:
+    write(promptguard_toml='[lint]\n\nignore = ["PG3"]\n[rules.PG106]\nmin-static-characters = 5\n[[prompts]]\npath = "a.tpl"\n')
+    code, out, err = run("--show-settings", "--select", "PG1", "--pedantic")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    path = f"{Path.cwd()}/promptguard.toml"
+    for line in (
+        f"# configuration file: {path}",
+        'select = ["PG1"]  # --select',
+        f'ignore = ["PG3"]  # {path}:3',
+        "pedantic = true  # --pedantic",
+        "# output-format: full",
+        'path = "a.tpl"',
+        f"min-static-characters = 5  # {path}:5",
+    ):
+        assert line in lines
+    assert run(command="config")[1] == run("--show-settings")[1]
+
+
+def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(tmp_path: Path) -> None:
+    (tmp_path / "system.j2").write_text(CLOCK * 900)
+    command = f'"{sys.executable}" -m promptguard lint | true; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize(
+    ("redirect", "reason"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")], ids=["full", "closed"]
+)
+@pytest.mark.parametrize("arguments", ["", "--diff", "--fix --stdin-filename a.j2 <system.j2", "--output-format json"])
+def test_output_that_cannot_be_written(tmp_path: Path, redirect: str, reason: str, arguments: str) -> None:
+    (tmp_path / "system.j2").write_text(SPACE)
+    command = f'"{sys.executable}" -m promptguard lint {arguments} {redirect}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, env=ENVIRONMENT)
+    expected = f"promptguard: error: standard output cannot be written ({reason})\n"
+    assert (done.returncode, done.stderr.decode()) == (2, expected)
+
+
+def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "small.j2").write_text(CLOCK)
+    code = (
+        "import sys; from promptguard.cli.main import main\n"
+        "try: main(['lint', 'small.j2'])\nexcept SystemExit: pass\n"
+        f"sys.stderr.write(repr(sorted(set({HEAVY!r}) & set(sys.modules))))"
+    )
+    for _ in range(2):  # without results in the cache and with them
+        done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+        assert done.stderr == "[]"
+        assert "PG101" in done.stdout
