@@ -140,19 +140,25 @@ def _expressions(template: Template, at: int) -> list[Expr]:
 
 def _untrimmed(template: Template, at: int) -> Iterator[Correction]:
     """Without the filters and methods that remove blanks: all of them, then each alone."""
-    found = {}
+    found = set()
     for expression in _expressions(template, at):
         for node in expression.walk():
             if isinstance(node, Filter) and node.name in _BLANK_FILTERS and node.value is not None:
-                found[node.value.end, node.end] = ""
+                found.add((_mark_behind(template.text, node.value.end, node.name_start, "|"), node.end, ""))
             elif isinstance(node, Call) and isinstance(node.function, Attr) and node.function.name in _BLANK_METHODS:
-                found[node.function.value.end, node.end] = ""
-    edits = tuple((start, end, new) for (start, end), new in sorted(found.items()))
+                found.add((_mark_behind(template.text, node.function.value.end, node.function.end, "."), node.end, ""))
+    edits = tuple(sorted(found))
     title = "Print the content as it is"
     if edits and all(first[1] <= second[0] for first, second in pairwise(edits)):
         yield Correction(title, edits)
     if len(edits) > 1:
         yield from (Correction(title, (edit,)) for edit in edits)
+
+
+def _mark_behind(text: str, start: int, end: int, mark: str) -> int:
+    """Where the mark between a value and what is done with it stands, blanks ahead of it included."""
+    at = text.rfind(mark, start, end)
+    return start + len(text[start : max(start, at)].rstrip())
 
 
 def _strings_as_they_are(template: Template, at: int) -> Iterator[Correction]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.chat_corrections import Correction, corrections
-from promptguard.core.errors import TemplateError
+from promptguard.core.errors import TemplateError, TemplateLimitError
 from promptguard.core.finding import Fix, Severity
 from promptguard.core.source import Place, Source
 from promptguard.prompts.chat import ChatTemplate
@@ -143,20 +143,26 @@ def correct(document: Document, defect: Defect, encode: Encode, deadline: float)
     """
     candidates = corrections(document, defect)[:_MOST_CORRECTIONS]
     try:
-        before = measure_losses(_template(document, document.text), encode, seconds=_left(deadline)) if candidates else None
+        before = _losses(document, document.text, encode, deadline) if candidates else None
         for candidate in candidates:
-            text = candidate.apply(document.text)
-            after = measure_losses(_template(document, text), encode, seconds=_left(deadline))
-            if before is not None and _better(defect, before, after):
+            after = _losses(document, candidate.apply(document.text), encode, deadline)
+            if before is not None and after is not None and _better(defect, before, after):
                 fix = make_fix(document, candidate.title, candidate.edits, safe=False)
                 return (candidate, fix) if fix is not None else None
-    except TemplateError:
-        pass  # no time is left, or what the correction makes is no template
+    except TemplateLimitError:
+        pass  # no time is left
     return None
 
 
-def _left(deadline: float) -> float:
-    return max(0.0, deadline - time.monotonic())
+def _losses(document: Document, text: str, encode: Encode, deadline: float) -> Losses | None:
+    """What a text loses, ``None`` where it is no template."""
+    seconds = max(0.0, deadline - time.monotonic())
+    try:
+        return measure_losses(_template(document, text), encode, seconds=seconds)
+    except TemplateLimitError:
+        raise
+    except TemplateError:
+        return None
 
 
 def _better(defect: Defect, before: Losses, after: Losses) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from promptguard.checks.base import Kind
-from promptguard.core.finding import Confidence, Severity
+if TYPE_CHECKING:
+    from promptguard.checks.base import Kind
+    from promptguard.core.finding import Confidence, Severity
 
 FixKind = Literal["none", "safe", "unsafe", "safe or unsafe"]
 

@@ -279,13 +279,18 @@ def _branches(document: Document) -> Iterator[Hit]:
     return bounded(_found_branches(document), lambda hit: hit)
 
 
+_DEEPEST = 50  # branches in branches that are compared: each is read once more for every one around it
+
+
 def _found_branches(document: Document) -> Iterator[Hit]:
     assert document.template is not None
-    bodies = [document.template.body]
+    bodies = [(document.template.body, 1)]
     while bodies:
-        for node in bodies.pop():
+        body, depth = bodies.pop()
+        for node in body:
             if isinstance(node, Block):
-                bodies += [section.body for section in node.sections]
+                if depth < _DEEPEST:
+                    bodies += [(section.body, depth + 1) for section in node.sections]
                 if node.name == "if" and document.block_at(node.start) is not None and _varies(document, node):
                     hit = _compare(document.text, node.sections)
                     if hit is not None:

@@ -143,7 +143,6 @@ def _baseline(plan: Plan) -> Baseline | None:
 def _files(
     flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None, paths: Sequence[str]
 ) -> tuple[LintResult, list[Change]]:
-    from promptguard.lint.check import Checker
     from promptguard.lint.run import collect, find_targets, fix_file, lint_files
 
     cache = None
@@ -154,7 +153,11 @@ def _files(
     results = lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs, cache=cache)
     changes: list[Change] = []
     found: list[FileResult] = []
-    checker = Checker(plan.settings) if flags["fix"] or flags["diff"] else None
+    checker = None
+    if flags["fix"] or flags["diff"]:
+        from promptguard.lint.check import Checker
+
+        checker = Checker(plan.settings)
     for result in results:
         if baseline is not None:
             result = baseline.without(result)  # noqa: PLW2901
@@ -169,8 +172,9 @@ def _files(
 
 
 def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:
-    from promptguard.lint.check import MAX_BYTES, Checker
+    from promptguard.lint.check import Checker
     from promptguard.lint.run import collect, fix_data, lint_text
+    from promptguard.lint.settings import MAX_BYTES
 
     if sys.stdin is None:
         raise InputError("standard input is closed", hint="name a file")

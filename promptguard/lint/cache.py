@@ -5,18 +5,18 @@ file, its path below the root, and the result. What does not read as a result is
 """
 
 # pathlib takes longer to import than a small file takes to check
+# pathlib takes longer to import than a small file takes to check
 # ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from typing import Any, get_args
+from typing import Any
 
 from promptguard import __version__
 from promptguard.checks.catalog import RULES
 from promptguard.core.digest import LENGTH, digest
-from promptguard.core.finding import SEVERITIES, Applicability, Confidence
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.settings import Settings
 
@@ -24,7 +24,9 @@ _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
 _MAX_ENTRIES = 50_000
 _MAX_FILES = 8  # settings whose results are kept
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of promptguard and can be deleted.\n"
-_CONFIDENCES, _APPLICABILITIES = get_args(Confidence), get_args(Applicability)
+_SEVERITIES = ("error", "warning", "note")
+_CONFIDENCES = ("high", "medium", "low")
+_APPLICABILITIES = ("safe", "unsafe", "display")
 
 
 class Cache:
@@ -33,9 +35,6 @@ class Cache:
     Args:
         folder: of the cache; it is made when there is something to keep.
         settings: what holds.
-
-    Attributes:
-        fresh: results that are not in the file yet, by key, with the path below the root.
     """
 
     def __init__(self, folder: str, settings: Settings) -> None:
@@ -46,11 +45,16 @@ class Cache:
         self._used: set[str] = set()
         self._fresh: dict[str, bytes] = {}
 
-    def get(self, key: str, path: str) -> FileResult | None:
-        """The result for a key, ``None`` where there is none that can be trusted."""
+    @property
+    def entries(self) -> dict[str, bytes]:
+        """The lines of the file by their keys."""
         if self._lines is None:
             self._lines = self._load()
-        line = self._lines.get(key)
+        return self._lines
+
+    def get(self, key: str, path: str) -> FileResult | None:
+        """The result for a key, ``None`` where there is none that can be trusted."""
+        line = self.entries.get(key)
         if line is None:
             return None
         try:
@@ -205,7 +209,7 @@ def _record(data: Any) -> Record:
     for optional in (record.block, record.tokenizer, record.changes, record.pointer):
         _text_or_none(optional)
     _expect(record.tokens_lost is None or (type(record.tokens_lost) is int and record.tokens_lost >= 0))
-    _expect(record.name == RULES[record.code].name and record.severity in SEVERITIES and record.confidence in _CONFIDENCES)
+    _expect(record.name == RULES[record.code].name and record.severity in _SEVERITIES and record.confidence in _CONFIDENCES)
     excerpt = []
     for line, column, text in record.excerpt:
         _expect(type(line) is int and type(column) is int and line > 0 and column > 0 and isinstance(text, str))

@@ -21,11 +21,9 @@ from promptguard.lint.cost import Coster
 from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.select import ALWAYS, Exceptions, parts_below, selected_codes
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.lint.settings import MAX_BYTES, PromptDeclaration, Settings
 from promptguard.lint.suppress import UNUSED, Suppressions
 
-MAX_BYTES = 8 << 20
-"""A larger file is not read."""
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
 _MAX_PER_RULE = 1000  # records of one rule in one file
 _EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400

@@ -11,6 +11,7 @@ from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
 from promptguard.core.config import Config, Option, load_config
 from promptguard.core.errors import ConfigError
+from promptguard.lint.select import check_selectors
 from promptguard.lint.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def make_plan(flags: Mapping[str, Any]) -> Plan:
         prompts=tuple(_declaration(item) for item in config.prompts),
         rule_options={code: _values(values) for code, values in sorted(config.rules.items())},
     )
+    check_selectors(settings)
     return Plan(
         settings,
         config,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from promptguard.core.finding import Applicability, Confidence, Severity
+if TYPE_CHECKING:
+    from promptguard.core.finding import Applicability, Confidence, Severity
 
 
 class FixEdit(NamedTuple):

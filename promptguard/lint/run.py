@@ -1,6 +1,6 @@
 """Check many files: with several processes where that pays, from the cache where it can, in one order whatever happens."""
 
-# ruff: noqa: PTH100, PTH119 - pathlib takes longer to import than a small file takes to check
+# ruff: noqa: PTH109, PTH119 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
-from promptguard.lint.check import MAX_BYTES, Checker
-from promptguard.lint.fix import fix_text, has_fix
-from promptguard.lint.reading import is_declared, may_hold_prompt
-from promptguard.lint.reading.chat_templates import model_stamp
-from promptguard.lint.reading.names import is_model
+from promptguard.lint.models import is_model, model_stamp
 from promptguard.lint.result import FileResult, LintResult, Record
 from promptguard.lint.select import ALWAYS
-from promptguard.lint.settings import Settings
+from promptguard.lint.settings import MAX_BYTES, Settings
 
 if TYPE_CHECKING:
     from promptguard.core.discover import Target
     from promptguard.lint.baseline import Baseline
     from promptguard.lint.cache import Cache
+    from promptguard.lint.check import Checker
     from promptguard.lint.load import Plan
 
 _HEAD = 1 << 16
@@ -54,6 +51,7 @@ class _Job(NamedTuple):
     path: str
     named: bool
     size: int
+    error: InputError | None
 
 
 _Answer = tuple[FileResult, "str | None"]  # what is found, and the key to keep it under
@@ -77,33 +75,19 @@ def lint_files(
         ConfigError: the settings cannot be used.
         PromptguardError: a process ended unexpectedly.
     """
-    checker = Checker(settings)
+    keep = cache if all(item.name is None for item in settings.prompts) else None  # else a result may depend on other files
     done: list[FileResult | None] = []
     waiting: list[_Job] = []
-    shared = any(item.name is not None for item in settings.prompts)  # a result may depend on other files
     for target in targets:
-        if target.error is not None:
-            done.append(checker.unreadable(target.path, target.error.what))
-            continue
-        try:
-            data = _read(target.path, settings, named=target.named)
-        except InputError as error:
-            done.append(_unreadable(checker, target.path, error.what, named=target.named))
-            continue
-        if data is None:
-            done.append(FileResult(target.path, checked=False))
-            continue
-        found = None
-        if cache is not None and not shared:
-            found = cache.get(result_key(target.path, target.named, data), target.path)
-        done.append(found)
-        if found is None:
-            waiting.append(_Job(target.path, target.named, len(data) if not is_model(target.path) else _MODEL_COSTS))
-    fresh = _check(waiting, checker, settings, jobs=jobs or os.cpu_count() or 1, keep=None if shared else cache)
+        result, size = _quick_result(target, settings, keep)
+        done.append(result)
+        if result is None:
+            waiting.append(_Job(target.path, target.named, size, target.error))
+    fresh = _check(waiting, settings, jobs=jobs or os.cpu_count() or 1, keep=keep)
     for result in done:
         yield result if result is not None else next(fresh)
-    if cache is not None:
-        cache.save()
+    if keep is not None:
+        keep.save()
 
 
 def find_targets(paths: Sequence[str], plan: Plan) -> list[Target]:
@@ -113,15 +97,14 @@ def find_targets(paths: Sequence[str], plan: Plan) -> list[Target]:
     def also(path: str) -> bool:
         if os.path.basename(path).lower().startswith(_BEGINNINGS):
             return True
-        return bool(plan.settings.prompts) and is_declared(path, plan.settings)
+        return bool(plan.settings.prompts) and _is_declared(path, plan.settings)
 
     return find_files(paths or (".",), SUFFIXES, plan.excluded(), also=also)
 
 
 def result_key(path: str, named: bool, data: bytes) -> str:
     """The key under which the result of a file is kept: ``path`` as it is shown, since the result says it."""
-    name = f"{path}\0{os.path.abspath(path)}\0{named}\0".encode("utf-8", "surrogatepass")
-    return digest(name + data)
+    return digest(f"{path}\0{os.getcwd()}\0{named}\0".encode("utf-8", "surrogatepass") + data)
 
 
 def lint_text(path: str, data: bytes, checker: Checker) -> FileResult:
@@ -150,6 +133,8 @@ def fix_data(
         result = checker.check(path, text, bom=bom, named=True)
         return baseline.without(result) if baseline is not None else result
 
+    from promptguard.lint.fix import fix_text
+
     fixed = fix_text(text, check(text), check, unsafe=unsafe)
     return fixed.result, Change(path, text, fixed.text, fixed.applied)
 
@@ -170,6 +155,8 @@ def fix_file(
         What is found when they are applied, and what they change, ``None`` for nothing. Where the file cannot be written the
         result is as before, with a finding that says why.
     """
+    from promptguard.lint.fix import has_fix
+
     if not has_fix(result, unsafe=unsafe):
         return result, None
     try:
@@ -214,23 +201,56 @@ def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False)
     return 3 if paths_given and not result.files else 0
 
 
-def _read(path: str, settings: Settings, *, named: bool) -> bytes | None:
-    """The content of a file, ``None`` where it need not be checked."""
-    if is_model(path):
-        return model_stamp(path, named=named)
-    data = read_head(path, size=_HEAD)
-    if not named and not may_hold_prompt(path.replace(os.sep, "/"), data) and not is_declared(path, settings):
-        # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
-        if b"\0" not in data or not may_hold_prompt(path.replace(os.sep, "/"), b""):
-            return None
-    return data if len(data) < _HEAD else read_bytes(path, limit=MAX_BYTES)
+def _quick_result(target: Target, settings: Settings, cache: Cache | None) -> tuple[FileResult | None, int]:
+    """The result of a file that need not be checked, or not again; else ``None`` and its size, as far as it was read."""
+    if target.error is not None:
+        return None, 0
+    try:
+        if is_model(target.path):
+            stamp = model_stamp(target.path, named=target.named)
+            if stamp is None:
+                return FileResult(target.path, checked=False), 0
+            return _kept(target, stamp, cache), _MODEL_COSTS
+        data = read_head(target.path, size=_HEAD)
+        whole = len(data) < _HEAD
+        found = _kept(target, data, cache) if whole else None
+        if found is not None:
+            return found, 0
+        if not target.named and not _may_hold_prompt(target.path, data, settings):
+            return FileResult(target.path, checked=False), 0
+        if not whole:
+            data = read_bytes(target.path, limit=MAX_BYTES)
+            found = _kept(target, data, cache)
+    except InputError:
+        return None, 0  # it is said where the file is checked
+    return found, len(data)
 
 
-def _unreadable(checker: Checker, path: str, reason: str, *, named: bool) -> FileResult:
+def _kept(target: Target, data: bytes, cache: Cache | None) -> FileResult | None:
+    return cache.get(result_key(target.path, target.named, data), target.path) if cache is not None and cache.entries else None
+
+
+def _may_hold_prompt(path: str, head: bytes, settings: Settings) -> bool:
+    from promptguard.lint.reading import may_hold_prompt  # which is not needed where all results are in the cache
+
+    name = path.replace(os.sep, "/")
+    if may_hold_prompt(name, head) or (settings.prompts and _is_declared(path, settings)):
+        return True
+    # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
+    return b"\0" in head and may_hold_prompt(name, b"")
+
+
+def _is_declared(path: str, settings: Settings) -> bool:
+    from promptguard.lint.reading import is_declared
+
+    return is_declared(path, settings)
+
+
+def _unreadable(checker: Checker, job: _Job, reason: str) -> FileResult:
     """A finding where the file was meant to be checked, as the user or its name says; else it is none of ours."""
-    if named or checker.is_prompt(path):
-        return checker.unreadable(path, reason)
-    return FileResult(path, checked=False)
+    if job.named or job.error is not None or checker.is_prompt(job.path):
+        return checker.unreadable(job.path, reason)
+    return FileResult(job.path, checked=False)
 
 
 def _decode(data: bytes, path: str) -> tuple[str, bool]:
@@ -246,22 +266,27 @@ def _decode(data: bytes, path: str) -> tuple[str, bool]:
 def _check_job(checker: Checker, job: _Job) -> _Answer:
     """Check a file anew: it may be another one by now, so its key is made anew too."""
     try:
+        if job.error is not None:
+            raise job.error
         if is_model(job.path):
             stamp = model_stamp(job.path, named=job.named)
             return checker.check_model(job.path, named=job.named), result_key(job.path, job.named, stamp or b"")
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
-        return _unreadable(checker, job.path, error.what, named=job.named), None
+        return _unreadable(checker, job, error.what), None
     return checker.check(job.path, text, bom=bom, named=job.named), result_key(job.path, job.named, data)
 
 
-def _check(
-    waiting: Sequence[_Job], checker: Checker, settings: Settings, *, jobs: int, keep: Cache | None
-) -> Iterator[FileResult]:
+def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cache | None) -> Iterator[FileResult]:
+    if not waiting:
+        return
     if jobs > 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM:
         answers = _in_processes(waiting, settings, jobs)
     else:
+        from promptguard.lint.check import Checker
+
+        checker = Checker(settings)
         answers = (_check_job(checker, job) for job in waiting)
     for result, key in answers:
         if keep is not None and key is not None:
@@ -309,6 +334,8 @@ _checker: Checker | None = None  # of a process that checks files for another on
 
 def _begin(settings: Settings) -> None:
     import signal
+
+    from promptguard.lint.check import Checker
 
     global _checker  # noqa: PLW0603 (a process pool has no other place for it)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it

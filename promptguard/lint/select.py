@@ -24,6 +24,17 @@ def selected_codes(select: Sequence[str], ignore: Sequence[str]) -> frozenset[st
     return ALWAYS | {code for code, length in wanted.items() if length > unwanted.get(code, 0)}
 
 
+def check_selectors(settings: Settings) -> None:
+    """See that every selector means a rule.
+
+    Raises:
+        ConfigError: one does not.
+    """
+    codes = [codes for _, codes in settings.per_file_ignores] + [codes for _, _, codes in settings.pointer_ignores]
+    for selectors in (settings.select, settings.ignore, *codes):
+        resolve_all(selectors)
+
+
 def resolve_all(selectors: Iterable[str]) -> frozenset[str]:
     """The codes that any of some selectors stands for.
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from promptguard.checks.base import Block, Syntax
+if TYPE_CHECKING:
+    from promptguard.checks.base import Block, Syntax
+
+MAX_BYTES = 8 << 20
+"""A larger file is not read."""
 
 
 class PromptDeclaration(NamedTuple):

@@ -98,7 +98,7 @@ class Suppressions:
     def _ask(self, code: str, line: int | None) -> bool:
         """What the comments for a line say, and those for the whole file; each is asked once, there may be thousands."""
         if (code, line) not in self._said:
-            self._said[code, line] = any([comment.covers(code) for comment in self._of_line.get(line, ())])
+            self._said[code, line] = any([comment.covers(code) for comment in self._of_line.get(line, ())])  # noqa: C419 (all are asked)
         return self._said[code, line]
 
     def problems(self) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from promptguard.checks.chat_template import SECONDS, correct
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError
 from promptguard.core.files import read_head, read_text
 from promptguard.core.source import Place, Source, Span
-from promptguard.lint.check import MAX_BYTES
+from promptguard.lint.models import is_model
 from promptguard.lint.reading.chat_templates import (
     FoundTemplate,
     embedded_template,
@@ -23,8 +23,8 @@ from promptguard.lint.reading.chat_templates import (
     named_tokens,
     read_only,
 )
-from promptguard.lint.reading.names import is_model
 from promptguard.lint.reading.prompts import Origin
+from promptguard.lint.settings import MAX_BYTES
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import Conversation, conversations
 from promptguard.prompts.counting import Counter

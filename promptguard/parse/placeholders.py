@@ -19,7 +19,7 @@ _FORMAT = re.compile(
 )
 _MUSTACHE = re.compile(r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}")
 _DOLLAR = re.compile(r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}")
-_ERB = re.compile(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%]|%(?!>)){0,1000})%>")
+_ERB = re.compile(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%<]|%(?!>)|<(?!%)){0,1000})%>")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*")
 _WORDS = frozenset({"else", "this"})  # what Handlebars has for itself
 

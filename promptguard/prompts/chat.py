@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any, Literal
 
-from promptguard.core.errors import InputError, TemplateError
+from promptguard.core.errors import InputError, TemplateError, TemplateLimitError
 from promptguard.core.source import Source
 from promptguard.prompts.families import adapt
 from promptguard.prompts.rendering import ChatCall, Renderer
@@ -105,7 +105,11 @@ class ChatTemplate:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What the template can take, found by trying, as a llama-server does when it loads one."""
+        """What the template can take, found by trying, as a llama-server does when it loads one.
+
+        Raises:
+            TemplateLimitError: it exceeds a limit.
+        """
         user = {"role": "user", "content": "a-question"}
         typed = {"role": "user", "content": [{"type": "text", "text": "a-question"}]}
         answer = {"role": "assistant", "content": "an-answer"}
@@ -126,6 +130,8 @@ class ChatTemplate:
             made = self.renderer.render_chats(
                 self.source, [ChatCall(messages, tools, add_generation_prompt=True, clock=_ANY_TIME) for messages, tools in tried]
             )
+        except TemplateLimitError:
+            raise
         except TemplateError:
             made = []
         texts = [text.text if isinstance(text, Traced) else "" for text in made] or [""] * len(tried)

@@ -16,7 +16,19 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 CLOCK = "Today: {{ now() }}.\n"
 FOUND = "system.j2:1:8: PG101 [error] `{{ now() }}` prints a clock, which changes with every request (1 token)\n"
 SPACE = "Be brief. \n"
-HEAVY = ("click", "dataclasses", "difflib", "jinja2", "json.tool", "multiprocessing", "orjson", "pathlib", "rich", "tomllib", "yaml")
+HEAVY = (
+    "click",
+    "dataclasses",
+    "difflib",
+    "jinja2",
+    "json.tool",
+    "multiprocessing",
+    "orjson",
+    "pathlib",
+    "rich",
+    "tomllib",
+    "yaml",
+)
 
 
 class Run:

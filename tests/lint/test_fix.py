@@ -30,7 +30,9 @@ def once(*records: Record) -> Callable[[str], FileResult]:
 
 
 def replace_all(pattern: str, by: str) -> Callable[[str], FileResult]:
-    return lambda text: result(*(record("PG301", [(m.start(), m.end(), by)], fingerprint=str(m.start())) for m in re.finditer(pattern, text)))
+    return lambda text: result(
+        *(record("PG301", [(m.start(), m.end(), by)], fingerprint=str(m.start())) for m in re.finditer(pattern, text))
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,12 +71,16 @@ def test_fixes_that_undo_each_other_end() -> None:
 
 
 def test_fixes_that_never_end_are_bounded() -> None:
-    fixed = fix_text("", result(record("PG301", [(0, 0, "x")])), lambda _text: result(record("PG301", [(0, 0, "x")])), unsafe=False)
+    fixed = fix_text(
+        "", result(record("PG301", [(0, 0, "x")])), lambda _text: result(record("PG301", [(0, 0, "x")])), unsafe=False
+    )
     assert (fixed.text, fixed.applied) == ("x" * 100, 100)
 
 
 def test_which_fixes_may_be_applied() -> None:
-    found = result(record("PG301", [(0, 1, "S")]), record("PG101", [(1, 2, "U")], "unsafe"), record("PG102", [(2, 3, "D")], "display"))
+    found = result(
+        record("PG301", [(0, 1, "S")]), record("PG101", [(1, 2, "U")], "unsafe"), record("PG102", [(2, 3, "D")], "display")
+    )
     assert fix_text("abcd", found, once(), unsafe=False).text == "Sbcd"
     assert fix_text("abcd", found, once(), unsafe=True).text == "SUcd"
     assert [has_fix(found, unsafe=unsafe) for unsafe in (False, True)] == [True, True]

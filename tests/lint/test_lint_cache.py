@@ -156,7 +156,22 @@ def poison(line: bytes, how: str) -> bytes:
 
 @pytest.mark.parametrize(
     "how",
-    ["cut", "no JSON", "nested", "path", "code", "line", "column", "message", "tokens", "excerpt", "fix", "edit", "related", "more"],
+    [
+        "cut",
+        "no JSON",
+        "nested",
+        "path",
+        "code",
+        "line",
+        "column",
+        "message",
+        "tokens",
+        "excerpt",
+        "fix",
+        "edit",
+        "related",
+        "more",
+    ],
 )
 def test_what_is_no_result_is_checked_again(two: Path, checks: list[str], how: str) -> None:
     first = run()

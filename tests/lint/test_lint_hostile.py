@@ -17,14 +17,80 @@ from promptguard.lint.run import find_targets, lint_files
 from promptguard.lint.settings import Settings
 
 HERE = Settings(str(Path.cwd()), pedantic=True)
-NAMES = ("system.j2", "prompts/system.md", "prompts/system.txt", "a.prompty", "prompts/a.yaml", "tools.json", "tools.jsonl", "serve.sh")
+NAMES = (
+    "system.j2",
+    "prompts/system.md",
+    "prompts/system.txt",
+    "a.prompty",
+    "prompts/a.yaml",
+    "tools.json",
+    "tools.jsonl",
+    "serve.sh",
+)
 DEEP = 20_000
 PIECES = [
-    *("{{ now() }}", "{{", "}}", "{%", "%}", "{#", "#}", "{% if a %}", "{% endif %}", "{% for x in y %}", "{% endfor %}", "{% raw %}"),
-    *("{{ user.name | upper }}", "{{ 'a", "\\", '"', "'", "\r\n", "\r", "\n", "\t", " ", "\u200b", "\ufeff", "\u2028", "e\u0301", "日本"),
-    *("---\n", "a: b\n", "a: |\n  b\n", "- ", "{", "}", "[", "]", ",", ":", '{"name": "a", "parameters": {}}', "# x", "<!-- x -->"),
-    *("promptguard: ignore[PG101]", "{# promptguard: ignore #}", "{# promptguard: block=user #}", "2026-01-02T03:04:05Z", "\x00", "\x1b"),
-    *("550e8400-e29b-41d4-a716-446655440000", "<%= a %>", "${a}", "{a}", "llama-server -m a.gguf", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")),
+    *(
+        "{{ now() }}",
+        "{{",
+        "}}",
+        "{%",
+        "%}",
+        "{#",
+        "#}",
+        "{% if a %}",
+        "{% endif %}",
+        "{% for x in y %}",
+        "{% endfor %}",
+        "{% raw %}",
+    ),
+    *(
+        "{{ user.name | upper }}",
+        "{{ 'a",
+        "\\",
+        '"',
+        "'",
+        "\r\n",
+        "\r",
+        "\n",
+        "\t",
+        " ",
+        "\u200b",
+        "\ufeff",
+        "\u2028",
+        "e\u0301",
+        "日本",
+    ),
+    *(
+        "---\n",
+        "a: b\n",
+        "a: |\n  b\n",
+        "- ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        '{"name": "a", "parameters": {}}',
+        "# x",
+        "<!-- x -->",
+    ),
+    *(
+        "promptguard: ignore[PG101]",
+        "{# promptguard: ignore #}",
+        "{# promptguard: block=user #}",
+        "2026-01-02T03:04:05Z",
+        "\x00",
+        "\x1b",
+    ),
+    *(
+        "550e8400-e29b-41d4-a716-446655440000",
+        "<%= a %>",
+        "${a}",
+        "{a}",
+        "llama-server -m a.gguf",
+        "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
+    ),
 ]
 
 

@@ -81,9 +81,7 @@ def test_everything_that_the_file_may_say(folder: Path) -> None:
         pedantic=True,
         tokenizer=f"{folder}/t/tokenizer.json",
         prompts=(
-            PromptDeclaration(
-                "prompts/*.tpl", "system", "mustache", ("company",), ("user.name",), "context.json", "agent"
-            ),
+            PromptDeclaration("prompts/*.tpl", "system", "mustache", ("company",), ("user.name",), "context.json", "agent"),
             PromptDeclaration("other.txt"),
         ),
     )
@@ -139,9 +137,7 @@ def test_options_of_rules(folder: Path) -> None:
         settings()
 
 
-@pytest.mark.parametrize(
-    ("default", "kind"), [(("x",), "list"), ((), "list"), (True, "boolean"), (3, "integer"), ("x", "text")]
-)
+@pytest.mark.parametrize(("default", "kind"), [(("x",), "list"), ((), "list"), (True, "boolean"), (3, "integer"), ("x", "text")])
 def test_the_kind_of_an_option_is_that_of_its_default(monkeypatch: pytest.MonkeyPatch, default: object, kind: str) -> None:
     rule = RULES["PG101"]._replace(options=(RuleOption("names", default, "Names."),))
     monkeypatch.setattr("promptguard.lint.load.RULES", {"PG101": rule})
@@ -163,7 +159,10 @@ def test_lists_of_options_become_tuples(folder: Path, monkeypatch: pytest.Monkey
         ("[rules.PG901]\nx = 1\n", "promptguard.toml:2: x: unknown key; it has no options"),
         ("rules = 1\n", r"promptguard.toml:1: rules: must be a table; write \[rules\]"),
         ("[prompts]\n", r"promptguard.toml:1: prompts: must be a list of tables; write \[\[prompts\]\]"),
-        ('[[prompts]]\nblock = "system"\n', "promptguard.toml:1: prompts: the key path is missing; a file, or files in the words of"),
+        (
+            '[[prompts]]\nblock = "system"\n',
+            "promptguard.toml:1: prompts: the key path is missing; a file, or files in the words of",
+        ),
         ('[[prompts]]\npath = "a"\n[[prompts]]\npath = ""\n', "promptguard.toml:4: path: must not be empty"),
         ('[[prompts]]\npath = "a"\nblok = "user"\n', "promptguard.toml:3: blok: unknown key; did you mean block?"),
         ('[[prompts]]\npath = "a"\nblock = "prefix"\n', "promptguard.toml:3: block: must be one of tools, system, history, user"),

@@ -11,11 +11,11 @@ import pytest
 
 from promptguard.core.errors import PromptguardError
 from promptguard.lint import run as run_module
-from promptguard.lint.check import MAX_BYTES, Checker
+from promptguard.lint.check import Checker
 from promptguard.lint.load import make_plan
 from promptguard.lint.result import FileResult, LintResult, Record
 from promptguard.lint.run import collect, exit_code, find_targets, fix_file, lint_files
-from promptguard.lint.settings import Settings
+from promptguard.lint.settings import MAX_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "Today: {{ now() }}.\n"
@@ -96,7 +96,13 @@ def test_a_process_that_ends_is_said(many: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_is_looked_into(folder: Path) -> None:
     for name in ("a.j2", "b.txt", "c.py", "d.toml", "run.sh", "Dockerfile", "dockerfile.gpu", "x.j2.bak"):
         (folder / name).write_text("x")
-    assert [target.path for target in find_targets((), make_plan({}))] == ["Dockerfile", "a.j2", "b.txt", "dockerfile.gpu", "run.sh"]
+    assert [target.path for target in find_targets((), make_plan({}))] == [
+        "Dockerfile",
+        "a.j2",
+        "b.txt",
+        "dockerfile.gpu",
+        "run.sh",
+    ]
 
 
 def test_declared_prompts_are_found_whatever_their_names_are(folder: Path) -> None:
@@ -148,14 +154,14 @@ def test_paths_that_lead_to_no_file(folder: Path) -> None:
 def test_a_file_that_vanishes_or_changes_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.j2", "b.j2"):
         (folder / name).write_text("Be brief.\n")
-    read = run_module._read
+    read = run_module.read_head
 
-    def late(path: str, settings: Settings, *, named: bool) -> bytes | None:
-        data = read(path, settings, named=named)
+    def late(path: str, *, size: int) -> bytes:
+        data = read(path, size=size)
         Path(path).unlink() if path == "a.j2" else Path(path).write_text(CLOCK)
         return data
 
-    monkeypatch.setattr(run_module, "_read", late)
+    monkeypatch.setattr(run_module, "read_head", late)
     assert found() == [("a.j2", "PG901"), ("b.j2", "PG101")]
 
 

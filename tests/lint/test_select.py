@@ -36,7 +36,9 @@ def test_what_keeps_promptguard_from_judging_is_always_reported() -> None:
     assert selected_codes(["PG"], []) == set(RULES)
 
 
-@pytest.mark.parametrize(("selector", "hint"), [("PG8", ""), ("clok", "did you mean clock"), ("", ""), ("PG1010", "did you mean PG101")])
+@pytest.mark.parametrize(
+    ("selector", "hint"), [("PG8", ""), ("clok", "did you mean clock"), ("", ""), ("PG1010", "did you mean PG101")]
+)
 def test_a_selector_that_means_no_rule(selector: str, hint: str) -> None:
     with pytest.raises(ConfigError, match=f"there is no rule '{selector}'; .*{hint}"):
         selected_codes([selector], [])

@@ -133,7 +133,12 @@ def test_removing_a_comment_that_strips_blanks_is_unsafe(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("unit", "count"),
-    [("{# promptguard: ignore #} x", 999), ("{# promptguard: ignore #}\n", 999), ("{# promptguard: ignore[", 0), ("<!-- promptguard: ignore\n", 0)],
+    [
+        ("{# promptguard: ignore #} x", 999),
+        ("{# promptguard: ignore #}\n", 999),
+        ("{# promptguard: ignore[", 0),
+        ("<!-- promptguard: ignore\n", 0),
+    ],
 )
 def test_a_file_of_comments(folder: Path, unit: str, count: int) -> None:
     codes = [code for code, _, _ in found(unit * 20_000 + "End.\n", select=("PG900",))]

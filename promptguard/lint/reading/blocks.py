@@ -45,7 +45,9 @@ _TEMPLATE_BLOCKS: dict[str, Block] = {
 }
 _PARTS = ("_prompt", "_message", "_messages", "_content", "_turn")
 _ROLE = "system|developer|user|assistant|function|tool"
-_ROLE_LINE = re.compile(rf"^[ \t]*(?:#{{1,3}}[ \t]*)?({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_ROLE_LINE = re.compile(
+    rf"^[ \t]*(?:#{{1,3}}[ \t]*)?({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
+)
 _CHAT_MARK = re.compile(
     r"<\|im_start\|>[ ]?(?P<a>system|developer|user|assistant|tool)\b"
     r"|<\|start_header_id\|>[ ]?(?P<b>system|user|assistant|tool|ipython)[ ]?<\|end_header_id\|>"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from promptguard.checks.base import Document, Embedding
-from promptguard.core.errors import InputError
-from promptguard.core.files import read_head
 from promptguard.core.source import Place, Source, Span
 from promptguard.lint.reading.prompts import Origin, make_document
 
 _KEYS = ("chat_template", "chat_template_tool_use")
 """Members of a JSON object that hold chat templates; the second one is known from what a llama-server says of itself."""
 _TOKENS = ("bos_token", "eos_token")
-_MAGIC = b"GGUF"
 
 
 class FoundTemplate(NamedTuple):
@@ -150,25 +146,6 @@ def _token_texts(values: Mapping[str, object]) -> dict[str, str]:
         if isinstance(text, str):
             found[name] = text
     return found
-
-
-def model_stamp(path: str, *, named: bool) -> bytes | None:
-    """What tells whether a model is still the same, without reading it.
-
-    Args:
-        path: the file.
-        named: the user named it; otherwise ``None`` for a file that only has the name of a GGUF file, such as a pointer to one.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    if read_head(path, size=len(_MAGIC)) != _MAGIC and not named:
-        return None
-    try:
-        status = os.stat(path)  # noqa: PTH116 - pathlib takes long to import
-    except OSError as error:
-        raise InputError(f"the file cannot be read ({error.strerror or error})", where=path) from None
-    return f"gguf {status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
 
 
 def _escaped(name: str) -> str:

@@ -118,11 +118,6 @@ def is_template_file(path: str) -> bool:
     return name in _TEMPLATE_FILES or folders[-1:] == ["additional_chat_templates"]
 
 
-def is_model(path: str) -> bool:
-    """Whether the name of a file says that it is a model in GGUF form, of which the header alone is read."""
-    return path.lower().endswith(".gguf")
-
-
 def words(name: str) -> list[str]:
     """The words of a name in snake, kebab or camel case, lower case."""
     return _WORD.findall(_CAMEL.sub("_", name).lower())

@@ -9,8 +9,9 @@ import pytest
 from promptguard.checks.base import Document, make_fix
 from promptguard.core.errors import InputError
 from promptguard.core.source import Span
+from promptguard.lint.models import model_stamp
 from promptguard.lint.reading import may_hold_prompt, read_documents
-from promptguard.lint.reading.chat_templates import model_stamp, model_templates
+from promptguard.lint.reading.chat_templates import model_templates
 from promptguard.lint.settings import Settings
 from promptguard.parse.gguf import Value, write_gguf
 
