@@ -58,13 +58,13 @@ def corrections(document: Document, defect: Defect) -> list[Correction]:
     if template is None or place is None:
         return []
     start = place.span.start
-    if defect.code == "PG501":
+    if defect.kind == "clock":
         return list(_fixed_date(template))
-    if defect.code == "PG505":
+    if defect.kind == "arguments":
         return list(_strings_as_they_are(template, start))
-    if defect.code == "PG506":
+    if defect.kind == "content":
         return list(_untrimmed(template, start))
-    if defect.code == "PG502" and defect.aspect in ("reasoning", "text"):
+    if defect.kind == "history" and defect.aspect in ("reasoning", "text"):
         return list(_unconditional(template, start))
     return []
 

@@ -18,8 +18,18 @@ from promptguard.core.finding import Fix, Severity
 from promptguard.core.source import Place, Source
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.counting import counter
-from promptguard.prompts.preservation import Defect, Encode, Losses, Preservation, check_template, measure_losses
+from promptguard.prompts.preservation import Defect, Encode, Kind, Losses, Preservation, check_template, measure_losses
 from promptguard.prompts.rendering import Limits, Renderer
+
+CODES: dict[Kind, str] = {
+    "clock": "PG501",
+    "history": "PG502",
+    "tools": "PG503",
+    "generation-prompt": "PG504",
+    "arguments": "PG505",
+    "content": "PG506",
+}
+"""The rule for each kind of defect."""
 
 SECONDS = 3.0
 """Wall time that one template may take: twenty times what a long one needs."""
@@ -81,7 +91,7 @@ def _hit(document: Document, defect: Defect, corrected: tuple[Correction, Fix] |
     if corrected is not None and corrected[0].decides is not None:
         related.append((*corrected[0].decides, "this decides"))
     return Hit(
-        defect.code,
+        CODES[defect.kind],
         start,
         end,
         "; ".join(parts),
@@ -101,9 +111,9 @@ def _when(defect: Defect) -> str:
     """When it is lost, in words."""
     if defect.changes is not None:
         return "then"
-    if defect.code == "PG505":
+    if defect.kind == "arguments":
         return "at every tool call where an engine hands over the string"
-    if defect.code == "PG506":
+    if defect.kind == "content":
         return "behind a reply with such blanks"
     words = {"all": "every", "some": "some"}
     modes = {each.conversation.mode for each in defect.breaks}
@@ -118,9 +128,9 @@ def _when(defect: Defect) -> str:
 
 def _severity(defect: Defect) -> Severity:
     """What is lost at tool calls is lost many times in a conversation; what is lost at user messages, or at midnight, is not."""
-    if defect.code == "PG501":
+    if defect.kind == "clock":
         return "warning" if defect.changes == "day" else "error"
-    if defect.code in ("PG505", "PG506") or defect.worst.tokens_lost <= _FEW:
+    if defect.kind in ("arguments", "content") or defect.worst.tokens_lost <= _FEW:
         return "warning"  # it depends on the engine and on what the model writes
     modes = {each.conversation.mode for each in defect.breaks if each.following == "tool"}
     return "error" if modes & {"reasoning", "thinking off"} else "warning"
@@ -171,6 +181,6 @@ def _better(defect: Defect, before: Losses, after: Losses) -> bool:
         return False
     if any(lost > before.tokens.get(key, 0) for key, lost in after.tokens.items()):
         return False
-    if defect.code == "PG501":
+    if defect.kind == "clock":
         return before.tells_time and not after.tells_time
     return any((str(each.conversation), each.turn) not in after.tokens for each in defect.breaks)

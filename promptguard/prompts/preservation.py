@@ -26,6 +26,9 @@ from promptguard.prompts.sequences import common_prefix, first_difference
 Encode = Callable[[str], Sequence[int]]
 """Gives the token ids of a text."""
 
+Kind = Literal["clock", "history", "tools", "generation-prompt", "arguments", "content"]
+"""What breaks the prefix, see ``Defect``."""
+
 Changes = Literal["request", "minute", "day"]
 """How often a clock in a chat template shows another time."""
 
@@ -95,10 +98,10 @@ class Defect:
     """Something in a chat template that breaks the prefix, with every place at which it was seen.
 
     Attributes:
-        code: of the rule: ``PG501`` a clock, ``PG502`` the history is not preserved, ``PG503`` the tools are printed behind the
-            history, ``PG504`` the generation prompt differs from the history, ``PG505`` arguments are serialized again,
-            ``PG506`` content is trimmed.
-        aspect: what is printed in another way, where the code alone does not tell.
+        kind: what breaks it: a ``clock``; the ``history`` that is printed in another way later; ``tools`` that are printed in or
+            behind the history; a ``generation-prompt`` that differs from the history; ``arguments`` that are serialized again;
+            ``content`` that loses its blanks.
+        aspect: what is printed in another way, where the kind alone does not tell.
         explanation, remedy: as in ``Divergence``.
         place: what printed the differing text, ``None`` where that is not known.
         expression: the expression that did, ``None`` for literal text.
@@ -109,7 +112,7 @@ class Defect:
         changes: how often a clock shows another time.
     """
 
-    code: str
+    kind: Kind
     aspect: Aspect | None
     explanation: str
     remedy: str
@@ -361,7 +364,7 @@ class _Check:
         where = {
             (id(seen.conversation), seen.turn): number
             for number, defect in enumerate(defects)
-            if defect.code != "PG501"
+            if defect.kind != "clock"
             for seen in defect.breaks
         }
         counted = {at: (tokens, lost) for at, tokens, lost in broken}
@@ -495,7 +498,7 @@ class _Check:
         for outcome, (before, after, header), group in zip(shown, self._trace(shown), alike.values(), strict=True):
             defect = self._defect(outcome, before, after, header)
             seen = tuple(_break(*each) for each in group)
-            key = (defect.code, defect.place or defect.explanation, bool(_dropped(outcome)))
+            key = (defect.kind, defect.place or defect.explanation, bool(_dropped(outcome)))
             known = found.get(key, defect)
             found[key] = replace(known, breaks=(*known.breaks, *seen))
         return list(found.values())
@@ -523,15 +526,15 @@ class _Check:
         if at_own and outcome.own == "arguments":
             found = origin(after, char)
             explanation = "arguments that are handed over as the string that the model wrote are serialized again"
-            return _plain("PG505", explanation, "print arguments that are a string as they are", found)
+            return _plain("arguments", explanation, "print arguments that are a string as they are", found)
         if at_own:
             found = origin(after, char - 1 if outcome.held[char:].isspace() else char)
             explanation = "blanks at the ends of a reply are removed"
-            return _plain("PG506", explanation, "print the content of replies as it is", found)
+            return _plain("content", explanation, "print the content of replies as it is", found)
         prompt, following = self._prompts(outcome, before, after)
         divergence = first_divergence(prompt, following)
         if divergence is None:  # the tokenizer was shown less of the text
-            return _plain("PG502", "the text of the history splits into other tokens", "", origin(after, char))
+            return _plain("history", "the text of the history splits into other tokens", "", origin(after, char))
         place, expression = divergence.place, divergence.expression
         lost = _dropped(outcome) if divergence.aspect == "reasoning" else ""
         printed = origin(before, outcome.held.find(lost)) if lost else None
@@ -539,11 +542,11 @@ class _Check:
             place, expression = printed.place, printed.expression
         if place is not None and expression is None:
             place = _literal(place, before, after)
-        code = _code(divergence, outcome, header, dropped=bool(_dropped(outcome)))
+        kind = _kind(divergence, outcome, header, dropped=bool(_dropped(outcome)))
         explanation = _REASONING_DROPPED if lost else divergence.explanation
-        if code == "PG502" and divergence.aspect == "header":
+        if kind == "history" and divergence.aspect == "header":
             explanation = _END_DIFFERS
-        return Defect(code, divergence.aspect, explanation, divergence.remedy, place, expression, ())
+        return Defect(kind, divergence.aspect, explanation, divergence.remedy, place, expression, ())
 
     def _prompts(self, outcome: _Outcome, before: Traced, after: Traced) -> tuple[Prompt, Prompt]:
         boundary = outcome.boundary
@@ -683,7 +686,7 @@ class _Check:
         found = differing_origin(traces[0], traces[1], char, char)[0]
         how = {"request": "every second", "minute": "every minute", "day": "every day"}[changes]
         return Defect(
-            "PG501",
+            "clock",
             "clock",
             f"a date or time that the chat template prints is another one {how}",
             "give the template a fixed date" if switches else "use a chat template that prints no date",
@@ -718,12 +721,12 @@ def _break(outcome: _Outcome, tokens: int, lost: int) -> Break:
     return Break(conversation, turn, conversation.following(turn), char, before, after, tokens, lost)
 
 
-def _code(divergence: Divergence, outcome: _Outcome, header: int, *, dropped: bool) -> str:
-    """The rule for a divergence; ``header``: where the header of the reply starts; ``dropped``: reasoning is lost."""
+def _kind(divergence: Divergence, outcome: _Outcome, header: int, *, dropped: bool) -> Kind:
+    """The kind of a divergence; ``header``: where the header of the reply starts; ``dropped``: reasoning is lost."""
     if divergence.aspect == "tools":
-        return "PG503"
+        return "tools"
     marks = divergence.aspect == "reasoning" and header <= divergence.char < len(outcome.prompt) and not dropped
-    return "PG504" if marks or (divergence.aspect == "header" and header <= divergence.char) else "PG502"
+    return "generation-prompt" if marks or (divergence.aspect == "header" and header <= divergence.char) else "history"
 
 
 def _dropped(outcome: _Outcome) -> str:
@@ -732,9 +735,9 @@ def _dropped(outcome: _Outcome) -> str:
     return next((text for text in said if text and text in outcome.held and text not in outcome.after), "")
 
 
-def _plain(code: str, explanation: str, remedy: str, found: Any) -> Defect:
+def _plain(kind: Kind, explanation: str, remedy: str, found: Any) -> Defect:
     place, expression = (found.place, found.expression) if found is not None else (None, None)
-    return Defect(code, None, explanation, remedy, place, expression, ())
+    return Defect(kind, None, explanation, remedy, place, expression, ())
 
 
 def _literal(place: Place, *traces: Traced) -> Place:

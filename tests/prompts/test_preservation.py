@@ -35,26 +35,26 @@ CLEAN = [
 THINK = "{{- '<think>\\n' + message.reasoning_content + '\\n</think>\\n' -}}"
 TOOLS = "{{- '# Tools\\n' -}}"
 DEFECTIVE = {
-    # code, at tool calls, at user messages, what printed it, explanation
+    # kind, at tool calls, at user messages, what printed it, explanation
     "arguments_tojson": (
-        ("PG505", "all", "none", "{{- call.function.arguments | tojson -}}"),
+        ("arguments", "all", "none", "{{- call.function.arguments | tojson -}}"),
         "arguments that are handed over as the string that the model wrote are serialized again",
     ),
     "date_header": (
-        ("PG501", "none", "none", "{{- 'Today is ' + strftime_now('%d %B %Y') + '.\\n' -}}"),
+        ("clock", "none", "none", "{{- 'Today is ' + strftime_now('%d %B %Y') + '.\\n' -}}"),
         "a date or time that the chat template prints is another one every day",
     ),
     "drops_reasoning": (
-        ("PG502", "none", "all", THINK),
+        ("history", "none", "all", THINK),
         "the reasoning of earlier turns is dropped when a new user message arrives",
     ),
     "empty_think_block": (
-        ("PG504", "all", "all", "{{- '<think>\\n\\n</think>\\n\\n' -}}"),
+        ("generation-prompt", "all", "all", "{{- '<think>\\n\\n</think>\\n\\n' -}}"),
         "the chat template prints <think> for the latest turn only, and leaves it out of the history",
     ),
     "end_of_last_message": (
         (
-            "PG502",
+            "history",
             "all",
             "all",
             "{{- '<|endoftext|>\\n' if loop.last and message.role != 'assistant' else '<|im_end|>\\n' -}}",
@@ -62,23 +62,23 @@ DEFECTIVE = {
         "the chat template ends the last message with other text than it prints behind the same message in the history",
     ),
     "keeps_reasoning_if_asked": (
-        ("PG502", "none", "all", THINK),
+        ("history", "none", "all", THINK),
         "the reasoning of earlier turns is dropped when a new user message arrives",
     ),
     "pinnable_date": (
-        ("PG501", "none", "none", "{{- '<|im_start|>system\\nToday is ' + today + '.<|im_end|>\\n' -}}"),
+        ("clock", "none", "none", "{{- '<|im_start|>system\\nToday is ' + today + '.<|im_end|>\\n' -}}"),
         "a date or time that the chat template prints is another one every day",
     ),
     "tools_behind_history": (
-        ("PG503", "all", "all", "{{- '<|im_start|>system\\n# Tools\\n' -}}"),
+        ("tools", "all", "all", "{{- '<|im_start|>system\\n# Tools\\n' -}}"),
         "the chat template prints the tools at another place than before",
     ),
     "tools_in_last_user": (
-        ("PG503", "none", "all", TOOLS),
+        ("tools", "none", "all", TOOLS),
         "the chat template prints the tools only with the latest user message, so they move with every new one",
     ),
     "trims_content": (
-        ("PG506", "none", "some", "{{- (message.content or '') | trim -}}"),
+        ("content", "none", "some", "{{- (message.content or '') | trim -}}"),
         "blanks at the ends of a reply are removed",
     ),
 }
@@ -120,7 +120,7 @@ def test_a_template_that_does_not(renderer: Renderer, name: str) -> None:
     defect = only(fixture(renderer, name))
     expected, explanation = DEFECTIVE[name]
     assert defect.place is not None
-    assert (defect.code, defect.at_tools, defect.at_users, defect.place.text) == expected
+    assert (defect.kind, defect.at_tools, defect.at_users, defect.place.text) == expected
     assert defect.explanation == explanation
 
 
@@ -175,7 +175,7 @@ def test_how_often_a_clock_changes(renderer: Renderer, form: str, changes: str) 
 
 def test_a_clock_that_only_some_conversations_see(renderer: Renderer) -> None:
     defect = only(check(renderer, "{% if messages[0].role != 'system' %}{{ date_string }}{% endif %}\n" + MESSAGES + ASK))
-    assert defect.code == "PG501"
+    assert defect.kind == "clock"
     assert all(not each.conversation.system for each in defect.breaks)
 
 
@@ -240,7 +240,7 @@ def test_no_reply_is_without_reasoning_where_the_prompt_has_begun_it(renderer: R
     )
     assert check(renderer, thinks).defects == ()
     forgets = thinks.replace("{% if m.reasoning_content %}", "{% if m.reasoning_content and false %}")
-    assert only(check(renderer, forgets)).code == "PG504"
+    assert only(check(renderer, forgets)).kind == "generation-prompt"
 
 
 def test_a_reply_that_the_template_cannot_end_with_is_told_from_what_follows(renderer: Renderer) -> None:

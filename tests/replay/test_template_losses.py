@@ -19,13 +19,13 @@ from promptguard.replay.result import Result
 
 ENCODE = counter(None).encode
 DEFECTIVE = {
-    "arguments_tojson": "PG505",
-    "drops_reasoning": "PG502",
-    "empty_think_block": "PG504",
-    "end_of_last_message": "PG502",
-    "tools_behind_history": "PG503",
-    "tools_in_last_user": "PG503",
-    "trims_content": "PG506",
+    "arguments_tojson": "arguments",
+    "drops_reasoning": "history",
+    "empty_think_block": "generation-prompt",
+    "end_of_last_message": "history",
+    "tools_behind_history": "tools",
+    "tools_in_last_user": "tools",
+    "trims_content": "content",
 }
 
 
@@ -48,7 +48,7 @@ def prefilled_again(engine: Engine, held: str, after: str) -> int:
 @pytest.mark.parametrize("name", DEFECTIVE)
 def test_what_is_lost(embedded: Engine, renderer: Renderer, name: str) -> None:
     found = check_template(template(renderer, name), ENCODE)
-    assert [defect.code for defect in found.defects] == [DEFECTIVE[name]]
+    assert [defect.kind for defect in found.defects] == [DEFECTIVE[name]]
     turns = {(str(told.conversation), at): turn for told in found.conversations for at, turn in enumerate(told.turns)}
     breaks = found.defects[0].breaks
     seen = {each.conversation.name: each for each in breaks}.values()  # one of each conversation
