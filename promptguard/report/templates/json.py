@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from promptguard import __version__
 from promptguard.checks.base import Document
+from promptguard.checks.chat_template import CODES
 from promptguard.core.errors import TemplateRefusal
 from promptguard.core.source import Place
 from promptguard.lint.templates import Story, Verdict
@@ -96,8 +97,8 @@ def _conversation(conversation: Conversation) -> dict[str, Any]:
 
 def _defect(defect: Defect, document: Document) -> dict[str, Any]:
     return {
-        "code": defect.code,
-        "name": name(defect.code),
+        "code": CODES[defect.kind],
+        "name": name(CODES[defect.kind]),
         "aspect": defect.aspect,
         "message": defect.explanation,
         "remedy": defect.remedy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from promptguard.checks.base import Document
+from promptguard.checks.chat_template import CODES
 from promptguard.core.errors import TemplateError
 from promptguard.core.source import Place
 from promptguard.lint.templates import Story, Verdict
@@ -116,7 +117,7 @@ def _located(place: Place | None, document: Document, paint: Paint, encoding: st
 def _defect(
     defect: Defect, correction: str | None, found: Preservation, document: Document, paint: Paint, encoding: str
 ) -> Iterator[str]:
-    yield f"{paint(f'{defect.code} {name(defect.code)}', SEVERITY['error'])}: {visible(defect.explanation)}"
+    yield f"{paint(f'{CODES[defect.kind]} {name(CODES[defect.kind])}', SEVERITY['error'])}: {visible(defect.explanation)}"
     yield from _located(defect.place, document, paint, encoding)
     replies = sum(len(told.turns) for told in found.conversations)
     labelled = [("when", f"{when(defect)} (behind {len(defect.breaks)} of {replies} replies)")]
@@ -130,8 +131,8 @@ def _defect(
         labelled.append(("to do", defect.remedy))
     labelled += [("", f"tried: chat_template_kwargs {switch} keeps the prefix") for switch in defect.switches]
     if correction is not None:
-        labelled.append(("fix", f"{correction} (promptguard lint --select {defect.code} --fix --unsafe-fixes)"))
-    labelled.append(("help", f"promptguard rule {defect.code}"))
+        labelled.append(("fix", f"{correction} (promptguard lint --select {CODES[defect.kind]} --fix --unsafe-fixes)"))
+    labelled.append(("help", f"promptguard rule {CODES[defect.kind]}"))
     for label, text in labelled:
         yield f"  {paint(label.ljust(7), CYAN)} {visible(text)}"
 

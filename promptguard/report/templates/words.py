@@ -16,9 +16,9 @@ def when(defect: Defect) -> str:
     """When a defect costs something: at every tool call costs very much more than only at a new user message."""
     if defect.changes is not None:
         return _CLOCK[defect.changes]
-    if defect.code == "PG505":
+    if defect.kind == "arguments":
         return "at every tool call where an engine hands over the string (llama-cpp-python)"
-    if defect.code == "PG506":
+    if defect.kind == "content":
         return "behind a reply with such blanks"
     if defect.at_tools == defect.at_users == "all":
         return "behind every reply"
