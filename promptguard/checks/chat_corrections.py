@@ -23,7 +23,8 @@ from promptguard.parse.template_nodes import (
     Tag,
     Template,
 )
-from promptguard.prompts.preservation import CLOCK, Defect
+from promptguard.prompts.preservation import CLOCK
+from promptguard.prompts.preservation.result import Defect
 
 _POSITIONS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length"})
 _BLANK_FILTERS = frozenset({"trim"})

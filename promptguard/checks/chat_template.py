@@ -18,7 +18,9 @@ from promptguard.core.finding import Fix, Severity
 from promptguard.core.source import Place, Source
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.counting import counter
-from promptguard.prompts.preservation import Defect, Encode, Kind, Losses, Preservation, check_template, measure_losses
+from promptguard.prompts.preservation import check_template, measure_losses
+from promptguard.prompts.preservation.boundary import Encode
+from promptguard.prompts.preservation.result import Defect, Kind, Losses, Preservation
 from promptguard.prompts.rendering import Limits, Renderer
 
 CODES: dict[Kind, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from promptguard.prompts.chat import Arguments
@@ -52,7 +52,7 @@ class Conversation:
         """Whether it begins with a system message."""
         return bool(self.messages[0]["role"] == "system")
 
-    @property
+    @cached_property
     def replies(self) -> tuple[int, ...]:
         """The positions of the replies that something follows."""
         return tuple(at for at, message in enumerate(self.messages[:-1]) if message["role"] == "assistant")

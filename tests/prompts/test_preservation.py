@@ -12,7 +12,8 @@ from promptguard.core.resources import resource
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import conversations
 from promptguard.prompts.counting import counter
-from promptguard.prompts.preservation import Defect, Preservation, Switch, check_template, measure_losses
+from promptguard.prompts.preservation import check_template, measure_losses
+from promptguard.prompts.preservation.result import Defect, Preservation, Switch
 from promptguard.prompts.rendering import Limits, Renderer
 from promptguard.prompts.request import chat_template_source
 
