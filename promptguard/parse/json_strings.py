@@ -7,7 +7,8 @@ import re
 
 from promptguard.parse.places import Places
 
-_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_ESCAPE = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
+_SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def written_string(text: str, start: int, end: int) -> Places:
@@ -15,9 +16,18 @@ def written_string(text: str, start: int, end: int) -> Places:
     places = Places()
     at = start + 1
     for match in _ESCAPE.finditer(text, at, end - 1):
-        places.copy(text, at, match.start())
-        places.put(json.loads(f'"{match.group()}"'), match.start(), match.end())
-        at = match.end()
+        begin, upto = match.span()
+        if at < begin:
+            places.copy(text, at, begin)
+        high, low, digits, short = match.groups()
+        if short:
+            character = _SHORT[short]
+        elif digits:
+            character = chr(int(digits, 16))
+        else:
+            character = chr(0x10000 + ((int(high, 16) & 0x3FF) << 10) + (int(low, 16) & 0x3FF))
+        places.put(character, begin, upto)
+        at = upto
     places.copy(text, at, end - 1)
     return places
 

@@ -40,9 +40,8 @@ class Places:
             self.starts.extend(range(start, end))
             self.ends.extend(range(start + 1, end + 1))
 
-    def put(self, text: str, start: int, end: int) -> None:
-        """Take what a range stands for; the first code point of several has all of the range."""
-        self._parts.append(text)
-        for position in range(len(text)):
-            self.starts.append(start if position == 0 else end)
-            self.ends.append(end)
+    def put(self, character: str, start: int, end: int) -> None:
+        """Take the code point that a range stands for."""
+        self._parts.append(character)
+        self.starts.append(start)
+        self.ends.append(end)

@@ -17,12 +17,12 @@ from promptguard.parse.yaml import resolve
 Style = Literal["plain", "single", "double", "literal", "folded"]
 
 MAX_CHECKED = 1 << 16
-"""An edit of a longer scalar that is no literal block is not written, since it is read again to see what it says."""
+"""No edit of a longer scalar is written unless it is a literal block: the scalar is read again to see what it says then."""
 
 _BREAK = r"(?:\r\n|[\r\n\x85\u2028\u2029])"
 _BREAKS = re.compile(_BREAK)
 _PROPERTIES = re.compile(rf"(?:[&!][^\s]*|#[^\r\n\x85\u2028\u2029]*|{_BREAK}|[ \t]+)*")
-_HEADER = re.compile(rf"[|>](?P<marks>[-+1-9]{{0,2}})[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?({_BREAK}|\Z)")
+_HEADER = re.compile(rf"[|>](?P<marks>[-+1-9]{{0,2}})[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?(?P<line_break>{_BREAK}|\Z)")
 _SINGLE_STOP = re.compile(rf"''|'|{_BREAK}")
 _DOUBLE_STOP = re.compile(rf"\\|\"|{_BREAK}")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0abt\tnvfre \"/\\N_LP]))")
@@ -30,6 +30,8 @@ _ESCAPED = dict(
     zip('0abt\tnvfre "/\\N_LP', '\0\x07\x08\t\t\n\x0b\x0c\r\x1b "/\\\x85\xa0\u2028\u2029', strict=True),
 )
 _BLANK = " \t"
+_SPACES = re.compile(" *")
+_BLANKS = re.compile("[ \t]*")
 # What stands for itself in every style that is not double-quoted.
 _PRINTABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 _SAFE_PLAIN = re.compile(r"[\w .:;!?()/+*='\"-]*")
@@ -47,6 +49,7 @@ class Written(NamedTuple):
         places: its value, and where each code point of it lies. A line break of a block scalar, and the space or line break that
             a fold is, have the indentation behind them with them.
         indent: of the lines of a block scalar.
+        header: where the line break behind the ``|`` or ``>`` of a block scalar stands.
         keeps: a block scalar that keeps the empty lines at its end.
     """
 
@@ -55,6 +58,7 @@ class Written(NamedTuple):
     end: int
     places: Places
     indent: int = 0
+    header: int = 0
     keeps: bool = False
 
 
@@ -83,77 +87,87 @@ def written_scalar(text: str, start: int, value: str) -> Written | None:
     return written if written is not None and written.places.text == value else None
 
 
-def escape_scalar(text: str, written: Written, value: str, start: int, end: int, new: str) -> str | None:
-    """How a new text is written in the place of a range of the value; ``None`` where that cannot be written, or is not sure to
-    leave the rest as it is.
+class ScalarWriter:
+    """Writes edits of the value of a scalar.
 
     Args:
         text: the YAML text.
         written: the scalar.
-        value: its value.
-        start: where in the value the new text goes.
-        end: up to where it takes the place of the old one.
-        new: the new text.
     """
-    if written.style != "double" and ("\u2028" in value or "\u2029" in value):  # line breaks too, in YAML 1.1
-        return None
-    if written.style == "literal":
-        return _in_literal(text, written, value, start, end, new)
-    if len(value) > MAX_CHECKED or len(new) > MAX_CHECKED or not value or (start == end == len(value)):
-        return None
-    if written.style == "double":
-        made = _UNSAFE_DOUBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", json.dumps(new, ensure_ascii=False)[1:-1])
-    elif "\n" in new or not _PRINTABLE.fullmatch(new):
-        return None
-    elif written.style == "single":
-        made = new.replace("'", "''")
-    elif not (_keeps_plain if written.style == "plain" else _keeps_block)(value, start, end, new):
-        return None
-    else:
-        made = new
-    cut_start, cut_end = written.places.span(start, end)
-    after = value[:start] + new + value[end:]
-    host = text[written.start : cut_start] + made + text[cut_end : written.end]
-    again = written_scalar(host, 0, after)
-    return made if again is not None and (again.end, again.indent) == (len(host), written.indent) else None
 
+    def __init__(self, text: str, written: Written) -> None:
+        self._text = text
+        self._written = written
+        self._value = value = written.places.text
+        self._first = len(value) - len(value.lstrip(" \n"))
+        self._last = len(value.rstrip("\n"))
+        # These are line breaks too, in YAML 1.1.
+        self._odd = written.style != "double" and ("\u2028" in value or "\u2029" in value)
 
-def _in_literal(text: str, written: Written, value: str, start: int, end: int, new: str) -> str | None:
-    if not _PRINTABLE.fullmatch(new) or not value.strip():
-        return None
-    newline = "\r\n" if "\r\n" in text[written.start : written.start + 200] else "\n"
-    indent = " " * written.indent
-    lines = new.split("\n")
-    if start == end == len(value) and value.endswith("\n"):
-        if written.keeps or not new.endswith("\n") or not lines[-2].strip():
+    def escape(self, start: int, end: int, new: str) -> str | None:
+        """How a new text is written in the place of a range of the value; ``None`` where that cannot be written, or is not sure
+        to leave the rest as it is.
+        """
+        if self._odd or self._first >= self._last:
             return None
-        return "".join(f"{indent}{line}{newline}" if line else newline for line in lines[:-1])
-    if not _keeps_block(value, start, end, new):
-        return None
-    cut = written.places.span(start, start)[0]
-    missing = written.indent - (cut - max(text.rfind("\n", 0, cut), text.rfind("\r", 0, cut)) - 1)
-    on_line = lines[0] if len(lines) > 1 or end == len(value) or value[end] == "\n" else "text"
-    made = " " * missing + lines[0] if on_line else lines[0]  # an empty line may have no indentation
-    for position, line in enumerate(lines[1:], 1):
-        made += newline + (indent + line if line or position == len(lines) - 1 else "")
-    return made
+        if self._written.style == "literal":
+            return self._in_literal(start, end, new)
+        value, places = self._value, self._written.places
+        if len(value) > MAX_CHECKED or len(new) > MAX_CHECKED or (start == end == len(value)):
+            return None
+        after = value[:start] + new + value[end:]
+        made = self._spelled(start, end, new, after)
+        if made is None:
+            return None
+        cut_start, cut_end = places.span(start, end)
+        host = self._text[self._written.start : cut_start] + made + self._text[cut_end : self._written.end]
+        again = written_scalar(host, 0, after)
+        return made if again is not None and (again.end, again.indent) == (len(host), self._written.indent) else None
+
+    def _spelled(self, start: int, end: int, new: str, after: str) -> str | None:
+        style = self._written.style
+        if style == "double":
+            quoted = json.dumps(new, ensure_ascii=False)[1:-1]
+            return _UNSAFE_DOUBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
+        if "\n" in new or not _PRINTABLE.fullmatch(new):
+            return None
+        if style == "single":
+            return new.replace("'", "''")
+        if style == "plain":
+            return new if start > 0 and _SAFE_PLAIN.fullmatch(new) and _stays_plain(after) else None
+        return new if self._keeps_block(start, end, new) else None
+
+    def _in_literal(self, start: int, end: int, new: str) -> str | None:
+        if not _PRINTABLE.fullmatch(new):
+            return None
+        written, value = self._written, self._value
+        newline = "\r\n" if self._text.startswith("\r\n", written.header) else "\n"
+        indent = " " * written.indent
+        lines = new.split("\n")
+        if start == end == len(value) and value.endswith("\n"):
+            if written.keeps or not new.endswith("\n") or not lines[-2].strip():
+                return None
+            return "".join(f"{indent}{line}{newline}" if line else newline for line in lines[:-1])
+        if not self._keeps_block(start, end, new):
+            return None
+        first = lines[0]
+        if first or (len(lines) == 1 and end < len(value) and value[end] != "\n"):
+            cut = written.places.span(start, start)[0]
+            on_line = _BREAKS.split(self._text[cut - written.indent : cut])[-1]
+            first = " " * (written.indent - len(on_line)) + first  # an empty line may have less of an indentation
+        more = (indent + line if line or number == len(lines) - 1 else "" for number, line in enumerate(lines[1:], 1))
+        return newline.join([first, *more])
+
+    def _keeps_block(self, start: int, end: int, new: str) -> bool:
+        """Whether an edit leaves what says how deep the block is indented, and how it ends."""
+        if start < self._first or (start == self._first and new[:1] in ("", " ", "\n", "\t")) or end > self._last:
+            return False
+        return end < self._last or (new[-1] if new else self._value[start - 1]) != "\n"
 
 
-def _keeps_plain(value: str, start: int, end: int, new: str) -> bool:
-    """Whether a plain scalar stays one, and a text."""
-    after = value[:start] + new + value[end:]
-    if start == 0 or not after[0].isalnum() or after != after.strip() or not _SAFE_PLAIN.fullmatch(new):
-        return False
-    return not _ENDS_PLAIN.search(after) and resolve(after) == "str"
-
-
-def _keeps_block(value: str, start: int, end: int, new: str) -> bool:
-    """Whether an edit leaves what says how deep the block is indented, and how it ends."""
-    first = len(value) - len(value.lstrip(" \n"))
-    last = len(value.rstrip("\n"))
-    if start < first or (start == first and new[:1] in ("", " ", "\n", "\t")) or end > last:
-        return False
-    return end < last or (new[-1] if new else value[start - 1]) != "\n"
+def _stays_plain(value: str) -> bool:
+    """Whether a plain scalar with this value would be one, and a text."""
+    return value[0].isalnum() and value == value.strip() and not _ENDS_PLAIN.search(value) and resolve(value) == "str"
 
 
 def _plain(text: str, start: int, value: str) -> Written:
@@ -263,7 +277,7 @@ def _block(text: str, start: int, value: str) -> Written | None:
     last = lines[max(before - 1, 0) :]
     kept = last if "+" in marks else last[: 1 if before and "-" not in marks else 0]
     upto = _put(places, [line for line in kept if line.mark], upto, None)
-    return Written(style, start, upto, places, indent if filled else 0, "+" in marks)
+    return Written(style, start, upto, places, indent if filled else 0, header.start("line_break"), "+" in marks)
 
 
 class _Line(NamedTuple):
@@ -281,8 +295,7 @@ def _lines(text: str, at: int, indent: int) -> Iterator[_Line]:
     """The lines of a block scalar whose first one begins at ``at``, up to the first one that is indented less."""
     while at < len(text):
         begin = at
-        while text.startswith(" ", at) and at - begin < indent:
-            at += 1
+        at += _spaces(text, at, begin + indent)
         stop = _BREAKS.search(text, at)
         end = stop.start() if stop else len(text)
         if at < end and at - begin < indent:
@@ -299,14 +312,13 @@ def _indent(text: str, at: int, value: str) -> int:
     for _ in range(len(value) - len(bare)):
         stop = _BREAKS.search(text, at)
         at = stop.end() if stop else len(text)
-    return max(0, _spaces(text, at) - _spaces(bare, 0))
+    return max(0, _spaces(text, at, len(text)) - _spaces(bare, 0, len(bare)))
 
 
-def _spaces(text: str, at: int) -> int:
-    end = at
-    while text.startswith(" ", end):
-        end += 1
-    return end - at
+def _spaces(text: str, at: int, end: int) -> int:
+    """How many spaces there are from ``at`` on, up to ``end``."""
+    match = _SPACES.match(text, at, end)
+    return match.end() - at if match else 0
 
 
 def _folds(text: str, above: _Line, below: _Line, mark: str) -> bool:
@@ -336,12 +348,9 @@ def _character(line_break: str) -> str:
 
 def _trimmed(text: str, start: int, end: int) -> int:
     """The end of a range without the blanks at its end."""
-    while end > start and text[end - 1] in _BLANK:
-        end -= 1
-    return end
+    return start + len(text[start:end].rstrip(_BLANK))
 
 
 def _blanks_end(text: str, at: int) -> int:
-    while text.startswith((" ", "\t"), at):
-        at += 1
-    return at
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at

@@ -127,6 +127,8 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
 def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
     if is_template_file(path) and origin.syntax in (None, "jinja"):
         return [make_document(Source(path, text, "chat-template"), origin, base, "jinja")]
+    matter = front_matter(text)
+    start = matter[2] if matter else 0
     if not declared:
         if is_foreign_template(path):
             return []
@@ -134,11 +136,9 @@ def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool)
             if name_block(path) != "tools" and not _emits_tools(text):
                 return []
             base = "tools"
-        elif not says_prompt(path) and is_foreign_text(text):
+        elif not says_prompt(path) and is_foreign_text(text[start:]):
             return []
     source = Source(path, text, "jinja")
-    matter = front_matter(text)
-    start = matter[2] if matter else 0
     if origin.syntax not in (None, "jinja"):
         return [make_document(source, origin, base, origin.syntax, start=start)]
     return [make_document(source, origin, base, "jinja", start=start)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from promptguard.checks.base import Block, Document, Embedding, Region
@@ -33,22 +33,26 @@ _OF_OTHERS = frozenset(
 _WORDS = rb"(?:prompts?|template|instructions?|messages?|backstory|system|developer|human)[a-z_]{0,40}[\"']?[ \t]{0,20}:"
 _JSON_WORDS = re.compile(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"), re.IGNORECASE)
 _YAML_WORDS = re.compile(_WORDS, re.IGNORECASE)
+_MARK = b"promptguard: block"
 # The first key of a file that is nothing of ours, at the margin.
 _ORDINARY_YAML = re.compile(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
 )
-_ORDINARY_JSON = re.compile(rb'\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
+_ORDINARY_JSON = re.compile(rb'\A\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
 
 
 def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
     """Whether a JSON or YAML file may hold tool schemas or prompts; quick."""
     if path[path.rfind("/") + 1 :] in _OF_OTHERS:
         return False
-    if kind == "yaml":
-        return (may_hold_tools(head) or _YAML_WORDS.search(head) is not None) and not _ORDINARY_YAML.search(head)
     if kind == "jsonl":
         return may_hold_tools(head)
-    return (may_hold_tools(head) or _JSON_WORDS.search(head) is not None) and not _ORDINARY_JSON.match(head)
+    if says_prompt(path):
+        return True
+    if (_ORDINARY_YAML if kind == "yaml" else _ORDINARY_JSON).search(head):
+        return False
+    words = _YAML_WORDS if kind == "yaml" else _JSON_WORDS
+    return may_hold_tools(head) or words.search(head) is not None or _MARK in head or (b"role" in head and b"{{" in head)
 
 
 def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -128,14 +132,16 @@ class _Maker:
         """The prompts of each part of the file (YAML has several where ``---`` divides it)."""
         found = [(number, item) for number, part in enumerate(parts) for item in part]
         marks = self._marks([item.value for _, item in found])
+        offsets = [offset for offset, _ in marks]
         default: Block = self._origin.block or name_block(self._source.path) or "system"
         groups = {(number, item.group) for number, item in found}
         several = len(groups) > 1 and self._origin.prompt == self._source.path
         made: list[Document] = []
         for number, item in found:
-            said = [block for offset, block in marks if offset < item.value.start]
+            mark = bisect_left(offsets, item.value.start) - 1
+            base = marks[mark][1] if mark >= 0 else item.block or default
             prompt = f"{self._origin.prompt}#{number}{item.group}" if several else self._origin.prompt
-            made += self._document(item, said[-1] if said else item.block or default, prompt)
+            made += self._document(item, base, prompt)
         return made
 
     def _marks(self, values: Sequence[Value]) -> list[Switch]:
@@ -143,8 +149,10 @@ class _Maker:
         marks = line_marks(self._source) if self._source.kind == "yaml" else []
         if not marks:
             return []
-        spans = [embedding.span(0, len(value.text)) for value in values if (embedding := self._embed(self._source, value))]
-        return [mark for mark in marks if not any(span.start <= mark[0] < span.end for span in spans)]
+        embeddings = (self._embed(self._source, value) for value in values)
+        spans = [embedding.span(0, len(embedding.starts)) for embedding in embeddings if embedding is not None]
+        starts = [span.start for span in spans]
+        return [mark for mark in marks if not (at := bisect_right(starts, mark[0])) or spans[at - 1].end <= mark[0]]
 
     def _document(self, item: PromptString, base: Block, prompt: str) -> list[Document]:
         embedding = self._embed(self._source, item.value)
@@ -166,12 +174,12 @@ def _json_embedding(source: Source, value: Value) -> Embedding | None:
 
 
 def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
-    from promptguard.parse.yaml_scalars import escape_scalar, written_scalar
+    from promptguard.parse.yaml_scalars import ScalarWriter, written_scalar
 
     written = written_scalar(source.text, value.start, value.text)
     if written is None:
         return None
-    return Embedding(source, written.places.starts, written.places.ends, partial(escape_scalar, source.text, written, value.text))
+    return Embedding(source, written.places.starts, written.places.ends, ScalarWriter(source.text, written).escape)
 
 
 def _json_value(places: JSONIndex) -> Value:

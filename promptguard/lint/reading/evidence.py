@@ -16,7 +16,7 @@ _OPENING = (
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
 _OPENING_TEXT = re.compile(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = re.compile((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("latin-1"))
+_OPENING_BYTES = re.compile((r"\s{0,100}" + _OPENING).encode("latin-1"))
 
 _LEADING_TAGS = re.compile(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
 _FOREIGN_START = re.compile(
@@ -57,8 +57,10 @@ def begins_like_prompt(text: str) -> bool:
 
 
 def head_begins_like_prompt(head: bytes) -> bool:
-    """The same for the first bytes of a file."""
-    return _OPENING_BYTES.match(head) is not None
+    """The same for the first bytes of a file, which may have front matter."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
+    return _OPENING_BYTES.match(head, end + 4 if end >= 0 else 0) is not None
 
 
 def is_foreign_text(text: str) -> bool:

@@ -51,12 +51,12 @@ _FOREIGN_NAMES = _set(
     """
 )
 _FOREIGN_ENDS = frozenset({"config", "conf", "cfg", "rc"})
-# Files that are named like this say something to people, wherever they lie.
+# Files that are named like this say something to people, wherever they lie; in capitals, the second row does too.
 _FOR_PEOPLE = _set(
-    """
-    readme changelog changes history news contributing license licence copying authors notice security support governance
-    maintainers codeowners roadmap todo faq install upgrading migration requirements robots cmakelists humans
-    """
+    "readme changelog changes contributing license licence copying codeowners requirements robots cmakelists humans"
+)
+_IN_CAPITALS = _set(
+    "HISTORY NEWS AUTHORS NOTICE SECURITY SUPPORT GOVERNANCE MAINTAINERS ROADMAP TODO FAQ INSTALL UPGRADING MIGRATION CODE"
 )
 _FOLDERS_FOR_PEOPLE = frozenset({"docs", "doc", "documentation", "website", "site", "blog", "wiki", "adr", "rfcs"})
 VERBATIM = frozenset({"agents", "claude", "gemini", "skill", "copilot-instructions", "claude.local", "agents.override"})
@@ -150,9 +150,13 @@ def is_foreign_template(path: str) -> bool:
 
 def is_for_people(path: str) -> bool:
     """Whether a file is documentation by its name or folder."""
-    *folders, name = path.lower().split("/")
+    *folders, name = path.split("/")
+    return _is_named_for_people(name) or not _FOLDERS_FOR_PEOPLE.isdisjoint(map(str.lower, folders))
+
+
+def _is_named_for_people(name: str) -> bool:
     first = re.split(r"[.\-_ ]", name, maxsplit=1)[0]
-    return first in _FOR_PEOPLE or not _FOLDERS_FOR_PEOPLE.isdisjoint(folders)
+    return first.lower() in _FOR_PEOPLE or first in _IN_CAPITALS
 
 
 def is_verbatim(path: str) -> bool:
@@ -167,7 +171,7 @@ def says_prompt(path: str) -> bool:
         return True
     name = stem(path)
     found = words(name)
-    if re.split(r"[.\-_ ]", name.lower(), maxsplit=1)[0] in _FOR_PEOPLE:
+    if _is_named_for_people(name):
         return False
     if name.lower().endswith(".prompt"):
         return True

@@ -237,15 +237,17 @@ class _Finder:
     def _is_prompt(
         self, key: str, text: str, syntax: Syntax | None, about_prompts: bool, beside_messages: bool, *, at_top: bool
     ) -> bool:
+        if self._sure and (key in _CERTAIN or key in _POSSIBLE):
+            return " " in text.strip()
         template = _is_template(text, syntax)
         if not (template or _is_prose(text)):
             return False
         if key in _CERTAIN:
-            return template or self._lenient or self._sure or not beside_messages
+            return template or self._lenient or not beside_messages
         if key.endswith(("_prompt", "_prompt_template")) and key != "negative_prompt":
             return template or self._sure or _is_long(text)
         if key in _POSSIBLE:
-            return about_prompts and (template or self._sure or self._lenient)
+            return about_prompts and (template or self._lenient)
         return self._sure and at_top and key not in _NOT_PROMPTS and (template or _is_long(text))
 
     def _add_messages(self, messages: Value, pointer: str, group: str, syntax: Syntax | None) -> None:

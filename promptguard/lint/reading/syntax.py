@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from promptguard.checks.base import Syntax
 from promptguard.parse.markdown import code_ranges
@@ -29,9 +29,9 @@ def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:
     if "{" not in text and "<%" not in text:
         return None
     code = code_ranges(text) if markdown else []
-    if "<%=" in text and _outside(_ERB, text, code):
+    if "<%=" in text and any(_outside(_ERB, text, code)):
         return "erb"
-    if _outside(_STATEMENT, text, code):
+    if "{%" in text and any(_outside(_STATEMENT, text, code)):
         return "jinja"
     return _double(text, code) or _single(text, code)
 
@@ -39,35 +39,39 @@ def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:
 def _double(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
     if "{{" not in text:
         return None
-    found = _outside(_DOUBLE, text, code)
-    if any(match.group("mark") for match in found):
-        return "mustache"
-    printed = [match for match in found if _PRINTED.match(match.group("inside").strip())]
+    printed = spaced = False
+    for match in _outside(_DOUBLE, text, code):
+        if match.group("mark"):
+            return "mustache"
+        inside = match.group("inside")
+        if _PRINTED.match(inside.strip()):
+            printed = True
+            spaced = spaced or inside[0].isspace()
     if not printed:
         return None
     # {{name}} is how a format string writes {name}: so it is where single names stand beside it.
-    spaced = any(match.group("inside")[0].isspace() for match in printed)
     return "jinja" if spaced or _single(text, code) is None else "format"
 
 
 def _single(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
-    dollars = _outside(_PAIRED, text, code) if "${" in text else []
-    if dollars:
-        return "dollar" if all(_NAME.fullmatch(match.group(1)) for match in dollars) else None
-    fields = _outside(_FIELD, text, code)
-    if any(match.group() in ("{", "}") for match in fields):
-        return None  # braces that no format string would have
-    names = {match.group("name") for match in fields if match.group("name")}
+    if "${" in text:
+        dollars = [_NAME.fullmatch(match.group(1)) for match in _outside(_PAIRED, text, code)]
+        if dollars:
+            return "dollar" if all(dollars) else None
+    names: set[str] = set()
+    for match in _outside(_FIELD, text, code):
+        if match.group("name"):
+            names.add(match.group("name"))
+        elif match.group() in ("{", "}"):
+            return None  # braces that no format string would have
     return "format" if len(names) > 1 or any("_" in name for name in names) else None
 
 
-def _outside(pattern: re.Pattern[str], text: str, ranges: Sequence[tuple[int, int]]) -> list[re.Match[str]]:
+def _outside(pattern: re.Pattern[str], text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
     """The matches that do not begin in one of some ranges, which are in order."""
-    found: list[re.Match[str]] = []
     at = 0
     for match in pattern.finditer(text):
         while at < len(ranges) and ranges[at][1] <= match.start():
             at += 1
         if at == len(ranges) or match.start() < ranges[at][0]:
-            found.append(match)
-    return found
+            yield match

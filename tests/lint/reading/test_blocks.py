@@ -1,0 +1,117 @@
+"""Which part of a file is which block."""
+
+import pytest
+
+from promptguard.core.errors import InputError
+from promptguard.lint.reading import read_documents
+from promptguard.lint.settings import PromptDeclaration, Settings
+
+
+def blocks(path: str, text: str, *declared: PromptDeclaration) -> list[tuple[str, str]]:
+    """Block and text of each region of all documents."""
+    documents = read_documents(path, text, Settings("/w", prompts=declared))
+    return [(region.block, document.text[region.start : region.end]) for document in documents for region in document.regions]
+
+
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [
+        ("system.j2", "system"),
+        ("anything.j2", "system"),
+        ("user.j2", "user"),
+        ("user_prompt.j2", "user"),
+        ("rag-user-prompt.md.j2", "user"),
+        ("userMessage.j2", "user"),
+        ("prompts/summary_user.txt", "user"),
+        ("user_v2.j2", "user"),
+        ("user_question.j2", "user"),
+        ("question.j2", "user"),
+        ("prompts/user/ask.md", "user"),
+        ("user_system.j2", "system"),
+        ("user_profile.j2", "system"),
+        ("chat_history.j2", "history"),
+        ("tools.j2", "tools"),
+        ("tool_schemas.j2", "tools"),
+        ("agent-tools.json.j2", "tools"),
+    ],
+)
+def test_the_name_says_the_block(path: str, block: str):
+    assert blocks(path, "Be brief.") == [(block, "Be brief.")]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "parts"),
+    [
+        ("a.j2", "a{# promptguard: block=user #}b", [("system", "a"), ("user", "{# promptguard: block=user #}b")]),
+        ("a.j2", "{# x #}\n{#- promptguard:block=user -#}b", [("user", "{# x #}\n{#- promptguard:block=user -#}b")]),
+        ("p/system.md", "<!-- promptguard: block=tools -->a", [("tools", "<!-- promptguard: block=tools -->a")]),
+        (
+            "a.j2",
+            "a{# promptguard: block=user #}{# promptguard: block=history #}",
+            [("system", "a"), ("user", "{# promptguard: block=user #}"), ("history", "{# promptguard: block=history #}")],
+        ),
+        (
+            "a.j2",
+            "a{% block user_prompt %}b{% endblock %}c",
+            [("system", "a"), ("user", "{% block user_prompt %}b{% endblock %}"), ("system", "c")],
+        ),
+        ("a.j2", "{% if x %}{% block user %}b{% endblock %}{% endif %}", [
+            ("system", "{% if x %}"), ("user", "{% block user %}b{% endblock %}"), ("system", "{% endif %}")]),
+        ("a.j2", "{% block rules %}b{% endblock %}", [("system", "{% block rules %}b{% endblock %}")]),
+        ("a.prompty", "---\nname: a\n---\nuser:\nb\n", [("user", "user:\nb\n")]),
+        ("a.prompty", "---\n# promptguard: block=user\n---\nb\n", [("user", "b\n")]),
+        ("a.prompt", "a\n{{role \"user\"}}\nb", [("system", "a\n"), ("user", "{{role \"user\"}}\nb")]),
+        ("a.j2", "# system:\na\n# user:\nb\n", [("system", "# system:\na\n"), ("user", "# user:\nb\n")]),
+        ("a.j2", "Roles:\nsystem:\nuser:\n", [("system", "Roles:\nsystem:\nuser:\n")]),
+        (
+            "a.j2",
+            "<|im_start|>system\na<|im_end|><|im_start|>user\nb<|im_end|><|im_start|>assistant\n",
+            [
+                ("system", "<|im_start|>system\na<|im_end|>"),
+                ("user", "<|im_start|>user\nb<|im_end|>"),
+                ("history", "<|im_start|>assistant\n"),
+            ],
+        ),
+        (
+            "prompts/a.md",
+            "Be brief.\n### User\nb\n### Assistant:\n",
+            [("system", "Be brief.\n"), ("user", "### User\nb\n"), ("history", "### Assistant:\n")],
+        ),
+        ("prompts/a.md", "## User\nIs old.\n## Tone\nKind.", [("system", "## User\nIs old.\n## Tone\nKind.")]),
+        ("AGENTS.md", "---\na: b\n---\nBe brief.", [("system", "Be brief.")]),
+        ("prompts/a.yaml", "system: Be brief.\nuser: Ask me.\n", [("system", "Be brief."), ("user", "Ask me.")]),
+        (
+            "prompts/a.yaml",
+            "# promptguard: block=user\nprompt: |\n  Be brief.\n  # promptguard: block=history\ntemplate: Be kind to me.\n",
+            [("user", "Be brief.\n# promptguard: block=history\n"), ("user", "Be kind to me.")],
+        ),
+        (
+            "prompts/a.yaml",
+            "examples:\n- input: Who are you?\n  output: A clerk.\nmessages:\n- role: ai\n  content: Hello.\n- role: human\n  content: Hi.",
+            [("history", "Who are you?"), ("history", "A clerk."), ("history", "Hello."), ("user", "Hi.")],
+        ),
+    ],
+)  # fmt: skip
+def test_parts(path: str, text: str, parts: list[tuple[str, str]]):
+    assert blocks(path, text) == parts
+
+
+def test_the_configuration_comes_first():
+    user = PromptDeclaration("a.j2", block="user")
+    assert blocks("/w/a.j2", "{# promptguard: block=tools #}b", user) == [("tools", "{# promptguard: block=tools #}b")]
+    assert blocks("/w/a.j2", "b", user) == [("user", "b")]
+    assert blocks("/w/a.j2", " {# promptguard: block=tools #}b", user)[0] == ("user", " ")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "place"),
+    [
+        ("a.j2", "a\n{# promptguard: block=usr #}", "a.j2:2:23"),
+        ("prompts/a.yaml", "x: 1\nprompt: |\n  a\n  {# promptguard: block=usr #}\n", "prompts/a.yaml:4:25"),
+        ("a.prompty", "---\n# promptguard: block=usr\n---\n", "a.prompty:2:22"),
+    ],
+)
+def test_a_block_that_there_is_not(path: str, text: str, place: str):
+    with pytest.raises(InputError) as caught:
+        blocks(path, text)
+    assert (caught.value.where, caught.value.what) == (place, 'there is no block "usr"')

@@ -1,0 +1,206 @@
+"""Where what is checked lies in its file, and what is known of it."""
+
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from promptguard.checks.base import Document
+from promptguard.core.errors import ConfigError, InputError
+from promptguard.lint.reading import is_declared, read_documents
+from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.parse.template_nodes import Attr, Name
+
+
+def read(path: str, text: str, *declared: PromptDeclaration, root: str = "/w", named: bool = False) -> list[Document]:
+    return read_documents(path, text, Settings(root, prompts=declared), named=named)
+
+
+def printed(document: Document) -> list[tuple[str, str]]:
+    """Each placeholder in the document, and what stands at its place in the file."""
+    return [(document.text[item.start : item.end], document.place(item.start, item.end).text) for item in document.placeholders]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "syntax", "found"),
+    [
+        ("a.j2", "é {{ a }}\r\n{% if b %}{{ b.c | d }}{% endif %}", "jinja", ["{{ a }}", "{{ b.c | d }}"]),
+        ("prompts/a.md", "{{ a }} and `{{ b }}`", "jinja", ["{{ a }}", "{{ b }}"]),
+        ("prompts/a.md", "{user_name} `{b}`\n```\n{c}\n```\n", "format", ["{user_name}"]),
+        ("prompts/a.md", "Hello {name}", None, []),
+        ("prompts/a.txt", "{name} is {age:>3} of {{all}}", "format", ["{name}", "{age:>3}"]),
+        ("prompts/a.txt", '{a_b} gives {"a": 1}', None, []),
+        ("prompts/a.txt", "Hello ${user.name}, $$", "dollar", ["${user.name}"]),
+        ("prompts/a.txt", "Hello <%= name %><%# x %>", "erb", ["<%= name %>"]),
+        ("prompts/a.txt", "{{#a}}{{b}}{{/a}}{{{c}}}", "mustache", ["{{b}}", "{{{c}}}"]),
+        ("AGENTS.md", "Use {{ a }} and ${{ b }}.", None, []),
+        ("prompts/a.md", "Use ${{ secrets.A }}.", None, []),
+        ("a.prompty", "---\nx: '{{ a }}{%'\n---\n{{ b }}", "jinja", ["{{ b }}"]),
+        ("a.prompty", "---\ntemplate: mustache\n---\n{{b}}", "mustache", ["{{b}}"]),
+    ],
+)
+def test_placeholders(path: str, text: str, syntax: str | None, found: list[str]):
+    (document,) = read(path, text)
+    assert document.syntax == syntax
+    assert printed(document) == [(item, item) for item in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "pointer", "pairs"),
+    [
+        ("p/prompts/a.yaml", "k:\n  - prompt: 'it''s {{ x[''y''] }}'", "/k/0/prompt", [("{{ x['y'] }}", "{{ x[''y''] }}")]),
+        ("prompts/a.yaml", "😀: |\r\n  é\r\n  {{ x\r\n  }} y\r\n", "/😀", [("{{ x\n}}", "{{ x\r\n  }}")]),
+        ("prompts/a.yaml", "a~b:\n  system: >-\n    one {{ x\n    }} two", "/a~0b/system", [("{{ x }}", "{{ x\n    }}")]),
+        (
+            "a.json",
+            '{"system_prompt": "\\u00e9 \\ud83d\\ude00 {{ x[\\"y\\"] }}"}',
+            "/system_prompt",
+            [('{{ x["y"] }}', '{{ x[\\"y\\"] }}')],
+        ),
+    ],
+)
+def test_embedded_placeholders(path: str, text: str, pointer: str, pairs: list[tuple[str, str]]):
+    (document,) = read(path, text)
+    assert document.pointer == pointer
+    assert printed(document) == pairs
+
+
+def test_a_tools_file_and_the_templates_in_it():
+    text = json.dumps([{"name": "a", "description": "é {{ now }}", "parameters": {"type": "object"}}])
+    tools, inner = read("t.json", text)
+    assert (tools.kind, tools.text, [region.block for region in tools.regions]) == ("tools", text, ["tools"])
+    assert (inner.pointer, inner.regions[0].block, printed(inner)) == ("/0/description", "tools", [("{{ now }}", "{{ now }}")])
+
+
+def test_an_edit_of_an_embedded_prompt():
+    text = '{"system_prompt": "You are {{ x }}.  "}'
+    (document,) = read("a.json", text)
+    edit = document.edit(16, 18, '"\n')
+    assert edit is not None
+    assert text[: edit.span.start] + edit.text + text[edit.span.end :] == '{"system_prompt": "You are {{ x }}.\\"\\n"}'
+
+
+def test_the_prompts_of_a_file():
+    one = read("prompts/a.yaml", "system: Be brief, you.\nuser: Ask me now.\n")
+    assert {document.prompt for document in one} == {"prompts/a.yaml"}
+    two = read("prompts/a.yaml", "a:\n  system: Be brief, you.\nb:\n  system: Be long, you.\n---\nuser: Ask me now.\n")
+    assert [document.prompt for document in two] == ["prompts/a.yaml#0/a", "prompts/a.yaml#0/b", "prompts/a.yaml#1"]
+
+
+def test_an_alias_is_where_its_anchor_is():
+    documents = read("prompts/a.yaml", "a: &x\n  system: Be brief, you.\nb: *x\n")
+    assert [str(document.place(0, 2)) for document in documents] == ["prompts/a.yaml:2:11"]
+
+
+def test_expressions_have_their_place_in_the_document():
+    (document,) = read("prompts/a.txt", "Hello {user.name!r:>10} of {x}")
+    first, second = (item.expression for item in document.placeholders)
+    assert isinstance(first, Attr)
+    assert (first.name, document.text[first.start : first.end]) == ("name", "user.name")
+    assert isinstance(second, Name)
+    assert document.text[second.start : second.end] == "x"
+
+
+def test_what_is_declared(tmp_path: Path):
+    (tmp_path / "c.json").write_text('{"city": "Rome"}')
+    declared = PromptDeclaration(
+        "/in/*.html.j2", "user", None, ("a", "b.c"), ("d",), context="c.json", name="bot"
+    )  # fmt: skip
+    path = f"{tmp_path}/in/a.html.j2"
+    (document,) = read(path, "<div>{{ a }}", declared, root=str(tmp_path))
+    assert (document.stable, document.dynamic, document.known) == ({"a", "b.c"}, {"d"}, {"city": "Rome"})
+    assert (document.prompt, document.regions[0].block) == ("bot", "user")
+    assert not is_declared(f"{tmp_path}/b/in/a.html.j2", Settings(str(tmp_path), prompts=(declared,)))
+
+
+def test_the_last_declaration_counts():
+    first, last = PromptDeclaration("*.md", "user"), PromptDeclaration("a*", "tools", "dollar")
+    (document,) = read("/w/x/a.md", "Hello ${x} {y_z}", first, last)
+    assert (document.regions[0].block, printed(document)) == ("tools", [("${x}", "${x}")])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("/w/a.tmpl", "Hi {{ a }}"), ("/w/docs/a.md", "Hi {{ a }}"), ("/w/a.yaml", "x: Hi there, {{ a }}")]
+)
+def test_a_declared_file_is_a_prompt(path: str, text: str):
+    (document,) = read(path, text, PromptDeclaration("a.*"))
+    assert [document.text[item.start : item.end] for item in document.placeholders] == ["{{ a }}"]
+
+
+@pytest.mark.parametrize("content", [None, "[1]", "{"])
+def test_a_context_file_that_cannot_be_used(tmp_path: Path, content: str | None):
+    if content is not None:
+        (tmp_path / "c.json").write_text(content)
+    with pytest.raises(ConfigError, match=r"c\.json.*the context file"):
+        read(f"{tmp_path}/a.j2", "a", PromptDeclaration("a.j2", context="c.json"), root=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "named", "where"),
+    [
+        ("a.json", '{"a": 1,}', True, "a.json:1:9"),
+        ("prompts/a.json", "{\n]", False, "prompts/a.json:2:1"),
+        ("a.yaml", "a: [1", True, "a.yaml:2:1"),
+        ("prompts/a.yaml", "a: 'x\n", False, "prompts/a.yaml:2:1"),
+    ],
+)
+def test_what_cannot_be_read(path: str, text: str, named: bool, where: str):
+    with pytest.raises(InputError) as caught:
+        read(path, text, named=named)
+    assert caught.value.where == where
+
+
+def test_a_byte_order_mark_is_known():
+    (document,) = read_documents("a.j2", "Hi", Settings("/"), bom=True)
+    assert document.bom
+
+
+BOMB = "a0: &a0 [x,x,x,x,x,x]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 6)}]\n" for n in range(1, 20))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("prompts/a.yaml", "[" * 5000),
+        ("prompts/a.yaml", BOMB),
+        ("prompts/a.json", "[" * 100_000),
+    ],
+)  # fmt: skip
+def test_what_unfolds_or_nests_too_far_is_refused(path: str, text: str):
+    with pytest.raises(InputError):
+        read(path, text)
+
+
+LONG = 20_000
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("prompts/a.md", "{" * LONG),
+        ("prompts/a.md", "{a" * LONG),
+        ("prompts/a.md", "`" * LONG),
+        ("prompts/a.md", "```\n" * LONG),
+        ("prompts/a.md", "{{}}" * LONG),
+        ("prompts/a.txt", "<%" * LONG),
+        ("prompts/a.txt", "${" * LONG),
+        ("prompts/a.txt", "{{ " * LONG),
+        ("prompts/a.txt", " " * LONG + "user:"),
+        ("prompts/a.txt", "# " * LONG),
+        ("a.prompty", "---\n" + "--- x\n" * LONG),
+        ("a.j2", "{# promptguard: block=" * LONG),
+        ("a.j2", "<|im_start|>" * LONG),
+        ("prompts/a.yaml", "prompt: |\n" + "  a {{ x }}\n" * 3_000),
+        ("prompts/a.yaml", "prompt: '" + " " * LONG + "\n a b {{ x }}'"),
+        ("prompts/a.yaml", "prompt: >\n" + " " * LONG + "a b {{ x }}\n"),
+        ("a.json", '{"system_prompt": "' + "\\n" * LONG + ' a {{ x }}"}'),
+    ],
+)
+def test_long_texts_take_memory_in_proportion(path: str, text: str):
+    tracemalloc.start()
+    documents = read(path, text)
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(documents) == 1
+    assert used < 1000 * len(text)
