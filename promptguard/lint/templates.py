@@ -29,7 +29,8 @@ from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import Conversation, conversations
 from promptguard.prompts.counting import Counter
 from promptguard.prompts.features import Features, find_features
-from promptguard.prompts.preservation import Preservation, check_template
+from promptguard.prompts.preservation import check_template
+from promptguard.prompts.preservation.result import Preservation
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Request
 
@@ -154,7 +155,11 @@ def _tell(place: str, found: FoundTemplate, renderer: Renderer, counter: Counter
         features = find_features(template)
     except TemplateError as error:
         return story._replace(error=error)
-    told = [_Asked(**vars(each), kwargs=kwargs) for each in conversations()] if kwargs else None
+    told = (
+        [_Asked(each.name, each.mode, each.arguments, each.messages, each.tools, kwargs) for each in conversations()]
+        if kwargs
+        else None
+    )
     preservation = check_template(template, counter.encode, told=told)
     if preservation.error is None and not features.messages:
         what = f"{_NO_TEMPLATE}: it does not print what a user says"

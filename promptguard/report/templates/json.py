@@ -13,7 +13,7 @@ from promptguard.core.errors import TemplateRefusal
 from promptguard.core.source import Place
 from promptguard.lint.templates import Story, Verdict
 from promptguard.prompts.conversations import Conversation
-from promptguard.prompts.preservation import Break, Defect, Told, Unrendered
+from promptguard.prompts.preservation.result import Break, Defect, Told, Unrendered
 from promptguard.report.templates.words import name, when
 
 VERSION = 1

@@ -9,7 +9,7 @@ from promptguard.checks.chat_template import CODES
 from promptguard.core.errors import TemplateError
 from promptguard.core.source import Place
 from promptguard.lint.templates import Story, Verdict
-from promptguard.prompts.preservation import Break, Defect, Preservation, Turn, Unrendered
+from promptguard.prompts.preservation.result import Break, Defect, Preservation, Turn, Unrendered
 from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, painter
 from promptguard.report.findings.words import plural
 from promptguard.report.plain import encodable, fit, marked, visible, width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from promptguard.checks.catalog import RULES
 from promptguard.lint.templates import Story
 from promptguard.prompts.features import Features
-from promptguard.prompts.preservation import Defect
+from promptguard.prompts.preservation.result import Defect
 
 MODES = {"reasoning": "reasoning", "plain": "no reasoning", "thinking off": "thinking off"}
 _CLOCK = {"request": "on every request", "minute": "every minute", "day": "every day"}
