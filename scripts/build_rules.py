@@ -29,6 +29,7 @@ AREAS = {
     "order": "Unstable order",
     "whitespace": "White space and characters",
     "tool-schemas": "Tool schemas",
+    "chat-templates": "Chat templates",
     "serving": "Serving configuration",
     "promptguard": "promptguard itself",
 }

@@ -96,6 +96,7 @@ class Document:
         placeholders: where it prints values, in order.
         template: the tree where the syntax is ``jinja``.
         prompt: name of the prompt that it is a part of; documents of one name make one prompt, in the order of their blocks.
+        tokens: texts of ``bos_token`` and ``eos_token`` of a chat template, as far as the file around it names them.
         bom: whether the file begins with a byte order mark (which is no part of any text here).
     """
 
@@ -113,6 +114,7 @@ class Document:
         "stable",
         "syntax",
         "template",
+        "tokens",
     )
 
     def __init__(
@@ -130,6 +132,7 @@ class Document:
         placeholders: Sequence[Placeholder] = (),
         template: Template | None = None,
         prompt: str | None = None,
+        tokens: Mapping[str, str] | None = None,
         bom: bool = False,
     ) -> None:
         self.source = source
@@ -144,6 +147,7 @@ class Document:
         self.placeholders = placeholders
         self.template = template
         self.prompt = prompt
+        self.tokens = tokens or {}
         self.bom = bom
 
     @property
@@ -192,6 +196,7 @@ class Hit(NamedTuple):
         fix: how to mend it. Its edits are those of the file (``Document.edit``).
         related: other ranges of the document, and what is there.
         pointer: where it is below ``Document.pointer``, as a JSON pointer.
+        tokens_lost: what it costs, where the detector has measured it.
     """
 
     code: str
@@ -204,10 +209,13 @@ class Hit(NamedTuple):
     fix: Fix | None = None
     related: tuple[tuple[int, int, str], ...] = ()
     pointer: str = ""
+    tokens_lost: int | None = None
 
 
 Detector = Callable[[Document, Mapping[str, Any]], Iterator[Hit]]
-"""Takes a document and the options of its rules (code: values by option name)."""
+"""Takes a document and the options of its rules (code: values by option name); under ``tokenizer`` stands the ``name`` of the one
+that is configured.
+"""
 
 
 def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str]], *, safe: bool) -> Fix | None:

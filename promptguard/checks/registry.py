@@ -10,7 +10,7 @@ from promptguard.checks.base import Detector, Kind
 _MODULES: dict[Kind, tuple[str, ...]] = {
     "prompt": ("dynamic", "order", "whitespace"),
     "tools": ("tools",),
-    "chat-template": (),
+    "chat-template": ("chat_template",),
     "serving": ("serving",),
 }
 

@@ -25,7 +25,8 @@ class Rule(NamedTuple):
 
     Attributes:
         code, name: ``PG101``, ``clock``; both select it.
-        area: ``dynamic-content``, ``order``, ``whitespace``, ``tool-schemas``, ``serving``, ``promptguard``.
+        area: ``dynamic-content``, ``order``, ``whitespace``, ``tool-schemas``, ``chat-templates``,
+            ``serving``, ``promptguard``.
         summary: what it finds, as half a sentence: "a clock in a prefix block".
         severity, confidence: where a hit does not say otherwise.
         cause: of causes.md, such as ``K1``; ``-`` where it is none of them.

@@ -214,7 +214,7 @@ def _show(result: LintResult, changes: Sequence[Change], flags: Mapping[str, Any
     textual = plan.output_format in TEXT_FORMATS
     encoding = (getattr(stream, "encoding", None) or "utf-8") if textual else "utf-8"
     write_findings_to = {
-        "color": _colored(flags["color"] or "auto", stream) if textual else False,
+        "color": colored(flags["color"] or "auto", stream) if textual else False,
         "statistics": flags["statistics"],
         "encoding": encoding,
     }
@@ -233,7 +233,8 @@ def _show_changes(result: LintResult, changes: Sequence[Change]) -> None:
     )
 
 
-def _colored(when: str, stream: Any) -> bool:
+def colored(when: str, stream: Any) -> bool:
+    """Whether to use colours on a stream: as the user says, else on a terminal that wants them."""
     if when != "auto":
         return when == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":

@@ -6,6 +6,11 @@ failed check is a result, not an exception.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from promptguard.core.source import Place
+
 
 class PromptguardError(Exception):
     """Base of every error that the user is meant to read.
@@ -38,11 +43,21 @@ class InputError(PromptguardError):
 
 
 class TemplateError(InputError):
-    """A template that does not parse, does not render, or exceeds a limit while it renders."""
+    """A template that does not parse, does not render, or exceeds a limit while it renders.
+
+    Attributes:
+        place: where in the template, ``None`` where that is not known.
+    """
+
+    place: Place | None = None
 
 
 class TemplateLimitError(TemplateError):
     """A template that exceeds a limit while it renders."""
+
+
+class TemplateRefusal(TemplateError):  # noqa: N818 - it is no mistake: the template said no
+    """A chat template that refused a request by ``raise_exception``."""
 
 
 class EngineError(PromptguardError):

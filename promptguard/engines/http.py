@@ -20,8 +20,12 @@ MAX_BODY = 64 * 2**20
 CONNECT_TRIES = 3
 
 
-def check_url(url: str) -> str:
+def check_url(url: str, *, where: str = "--server") -> str:
     """The base URL of a server without a trailing slash.
+
+    Args:
+        url: what the user gave.
+        where: the option or argument that it was given for.
 
     Raises:
         ConfigError: it is not an http or https URL, or carries credentials, a query or a fragment.
@@ -30,19 +34,19 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise ConfigError("is not a URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080") from None
+        raise ConfigError("is not a URL", where=f"{where} {url!r}", hint="give something like http://127.0.0.1:8080") from None
     if parts.username is not None or parts.password is not None:
         raise ConfigError(
             "a URL with a user name or password in it is not used",
-            where="--server",
+            where=where,
             hint=f"put the API key in {API_KEY_VARIABLE}",
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise ConfigError(
-            "is not an http or https URL", where=f"--server {url!r}", hint="give something like http://127.0.0.1:8080"
+            "is not an http or https URL", where=f"{where} {url!r}", hint="give something like http://127.0.0.1:8080"
         )
     if parts.query or parts.fragment:
-        raise ConfigError("takes a base URL, without ? or #", where=f"--server {url!r}")
+        raise ConfigError("takes a base URL, without ? or #", where=f"{where} {url!r}")
     return url.rstrip("/")
 
 

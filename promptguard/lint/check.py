@@ -11,7 +11,7 @@ from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
 from promptguard.checks.registry import detectors
 from promptguard.core.digest import digest
-from promptguard.core.errors import InputError, PromptguardError
+from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
 from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
@@ -72,15 +72,27 @@ class Checker:
             code: {option.name: option.default for option in rule.options} | dict(settings.rule_options.get(code, {}))
             for code, rule in RULES.items()
         }
+        self._options["tokenizer"] = {"name": settings.tokenizer}
         self._prompts = _Prompts(settings)
 
     def check(self, path: str, text: str, *, bom: bool = False, named: bool = False) -> FileResult:
         """Check the text of one file; see ``check_file``."""
+        return self._check(path, lambda: read_documents(path, text, self._settings, bom=bom, named=named), text, named=named)
+
+    def check_model(self, path: str, *, named: bool = False) -> FileResult:
+        """Check the chat templates of a GGUF file; one that cannot be read is passed over where it is not ``named``."""
+        from promptguard.lint.reading.chat_templates import for_chat, model_templates
+
+        return self._check(path, lambda: for_chat(model_templates(path)), "", named=named, guessed=not named)
+
+    def _check(
+        self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
+    ) -> FileResult:
         problems: list[Hit] = []
         try:
-            documents = list(read_documents(path, text, self._settings, bom=bom, named=named))
+            documents = read()
         except InputError as error:
-            return self.unreadable(path, error.what)
+            return self.unreadable(path, error.what) if not guessed else FileResult(path, checked=False)
         except PromptguardError:
             raise
         except Exception as error:
@@ -88,11 +100,18 @@ class Checker:
             problems.append(_crash("the reader", error))
         if not documents and not problems:
             return FileResult(path, checked=False, reason=NOTHING if named else None)
-        file = documents[0].file if documents else Source(path, text)
-        found = [_Found(Span(0, 0), hit, None) for hit in problems]
-        for document in documents:
-            found += self._run(document)
-        return self._judge(path, file, documents, found)
+        if not documents:
+            return self._judge(path, Source(path, text), documents, [_Found(Span(0, 0), hit, None) for hit in problems])
+        # What is taken out of a binary file is a file of its own.
+        parts = [documents] if documents[0].file.parent is None else [[document] for document in documents]
+        judged = []
+        for part in parts:
+            found = [item for document in part for item in self._run(document)]
+            judged.append(self._judge(path, part[0].file, part, found))
+        if len(judged) == 1:
+            return judged[0]
+        records = tuple(record for result in judged for record in result.records)
+        return FileResult(path, True, records, sum(result.suppressed for result in judged))
 
     def is_prompt(self, path: str) -> bool:
         """Whether a file is meant to be checked, as its name or the configuration says."""
@@ -117,7 +136,9 @@ class Checker:
                     rule = RULES[hit.code]
                     if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
                         yield _Found(document.place(hit.start, hit.end).span, hit, document)
-            except Exception as error:  # noqa: PERF203 (one that fails must not keep the others from it)
+            except ConfigError:  # noqa: PERF203 (one that fails must not keep the others from it)
+                raise
+            except Exception as error:
                 yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
 
     def _judge(self, path: str, file: Source, documents: Sequence[Document], found: list[_Found]) -> FileResult:
@@ -157,6 +178,8 @@ class Checker:
     def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
         coster = Coster(self._settings.tokenizer)
         inside = "/".join(parts_below(path, self._settings.root)) or path.replace(os.sep, "/")
+        if file.parent is not None:
+            inside += documents[0].pointer or ""
         shown_path = path.replace(os.sep, "/")
         numbers: dict[str, int] = {}
         keys: dict[tuple[int, int], str] = {}
@@ -165,8 +188,8 @@ class Checker:
             line, column = file.line_column(span.start)
             end_line, end_column = file.line_column(span.end)
             block = document.block_at(hit.start) if document is not None else None
-            tokens = None
-            if document is not None and block in PREFIX and document.regions:
+            tokens = hit.tokens_lost
+            if tokens is None and document is not None and block in PREFIX and document.regions:
                 tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
             if (line, end_line) not in keys:
                 keys[line, end_line] = _lines_key(file, line, end_line)
@@ -182,14 +205,14 @@ class Checker:
                 name=rule.name,
                 severity=hit.severity or rule.severity,
                 confidence=hit.confidence or rule.confidence,
-                message=hit.message,
+                message=hit.message if file.parent is None else f"{hit.message} (in `{(documents[0].pointer or '')[1:]}`)",
                 block=block,
                 tokens_lost=tokens,
                 tokenizer=coster.name if tokens is not None else None,
                 changes=hit.changes,
                 pointer=_pointer(_Found(span, hit, document)),
                 excerpt=_excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
-                fix=_recorded_fix(file, hit.fix),
+                fix=_recorded_fix(file, hit.fix) if file.parent is None else None,
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",
             )

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
 _CHUNK = 64 << 10  # bytes that a process is given at a time
+_MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as the chat template of a model does
 SUFFIXES = (
     *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
-    *(".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
+    *(".gguf", ".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
     *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),
 )
 """How the names of files end that are looked into, in lower case."""
@@ -204,6 +205,11 @@ def _quick_result(target: Target, settings: Settings, cache: Cache | None) -> tu
     if target.error is not None:
         return None, 0
     try:
+        if is_model(target.path):
+            stamp = model_stamp(target.path, named=target.named)
+            if stamp is None:
+                return FileResult(target.path, checked=False), 0
+            return _kept(target, stamp, cache), _MODEL_COSTS
         data = read_head(target.path, size=_HEAD)
         whole = len(data) < _HEAD
         found = _kept(target, data, cache) if whole else None
@@ -261,6 +267,9 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
     try:
         if job.error is not None:
             raise job.error
+        if is_model(job.path):
+            stamp = model_stamp(job.path, named=job.named)
+            return checker.check_model(job.path, named=job.named), result_key(job.path, job.named, stamp or b"")
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -56,6 +56,7 @@ class Compiled:
         if not chat:
             self.environment.give_stand_ins(tree)
         self.names = meta.find_undeclared_variables(tree) - self.environment.globals.keys()
+        self.switches = self.names - _locals(tree)
         self.plain = self.environment.from_string(tree)
 
     @cached_property
@@ -76,6 +77,19 @@ class Compiled:
         return {"pieces": [], "parts": []}
 
 
+def _locals(tree: nodes.Template) -> set[str]:
+    """The names that a template sets, other than those to which it only gives a default."""
+    local = {node.name for node in tree.find_all(nodes.Name) if node.ctx in ("store", "param")}
+    tested = {
+        test.node.name for test in tree.find_all(nodes.Test) if test.name == "defined" and isinstance(test.node, nodes.Name)
+    }
+    for assign in tree.find_all(nodes.Assign):
+        if isinstance(assign.target, nodes.Name):
+            value = [assign.node] if isinstance(assign.node, nodes.Name) else assign.node.find_all(nodes.Name)
+            tested |= {node.name for node in value if node.name == assign.target.name}
+    return local - tested
+
+
 class Worker:
     """Answers requests, one at a time."""
 
@@ -83,28 +97,51 @@ class Worker:
         self._compiled: OrderedDict[tuple[str, bool], Compiled] = OrderedDict()
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or ``error``, its place and ``limit``."""
+        """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or what went wrong.
+
+        To one with several ``calls`` of a chat template: ``replies`` and the ``parts`` of all of them. To one for ``names``: the
+        variables that a chat template reads.
+        """
         try:
-            return self._render(request)
+            if "names" in request:
+                return {"names": sorted(self._compile(request["template"], chat=True).switches)}
+            return self._render_calls(request) if "calls" in request else self._render(request)
         except Exception as error:
-            limit = isinstance(error, (LimitError, MemoryError, RecursionError))
-            return {"error": sentence(error), "limit": limit, **place(error)}
+            return problem(error)
+
+    def _render_calls(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        compiled = self._compile(request["template"], chat=True)
+        replies: list[dict[str, Any]] = []
+        parts: list[Any] = []
+        left = request["limit"]
+        for variables, clock in request["calls"]:
+            render = partial(_render_chat, variables=variables, clock=datetime.fromisoformat(clock), limit=left)
+            try:
+                text = "".join(render(compiled.plain))
+            except (LimitError, MemoryError, RecursionError):
+                raise
+            except Exception as error:
+                replies.append(problem(error))
+                continue
+            left -= len(text)
+            found = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
+            parts = found.pop("parts") or parts
+            replies.append({"text": text, **found})
+        return {"replies": replies, "parts": parts}
 
     def _render(self, request: Mapping[str, Any]) -> dict[str, Any]:
         clock = datetime.fromisoformat(request["clock"])
         compiled = self._compile(request["template"], chat=request["chat"])
-        own: dict[str, Any] = {"raise_exception": raise_exception}
         stand_ins = None
+        render: Callable[[Template], Iterator[str]]
         if request["chat"]:
-            own["strftime_now"] = clock.strftime
+            render = partial(_render_chat, variables=request["variables"], clock=clock, limit=request["limit"])
         else:
             stand_ins = StandIns(clock=clock, turn=request["turn"], seed=request["seed"])
-            own = {**{name: stand_ins.value(name) for name in compiled.names}, **own}
+            own = {**{name: stand_ins.value(name) for name in compiled.names}, "raise_exception": raise_exception}
 
-        def render(template: Template) -> Iterator[str]:
-            # a chat template can change the lists that it is given, so each render reads its own
-            variables = {**own, **json.loads(request["variables"])}
-            return stream(template, variables, stand_ins, request["limit"])
+            def render(template: Template) -> Iterator[str]:
+                return stream(template, {**own, **json.loads(request["variables"])}, stand_ins, request["limit"])
 
         text = "".join(render(compiled.plain))
         trace = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
@@ -120,6 +157,12 @@ class Worker:
         return compiled
 
 
+def _render_chat(template: Template, *, variables: str, clock: datetime, limit: int) -> Iterator[str]:
+    """One render of a chat template; it can change the lists that it is given, so each render reads its own."""
+    own = {"raise_exception": raise_exception, "strftime_now": clock.strftime}
+    return stream(template, {**own, **json.loads(variables)}, None, limit)
+
+
 def stream(template: Template, variables: Mapping[str, Any], stand_ins: StandIns | None, limit: int) -> Iterator[str]:
     """What a template prints, bit by bit, as long as it is not too much."""
     environment = template.environment
@@ -131,6 +174,12 @@ def stream(template: Template, variables: Mapping[str, Any], stand_ins: StandIns
         if size > limit:
             raise LimitError(f"prints more than {limit:,} characters")
         yield text
+
+
+def problem(error: BaseException) -> dict[str, Any]:
+    """What went wrong: ``error``, its place, and whether it was a ``limit`` or the template ``refused``."""
+    limit = isinstance(error, (LimitError, MemoryError, RecursionError))
+    return {"error": sentence(error), "limit": limit, "refused": isinstance(error, Refused), **place(error)}
 
 
 def sentence(error: BaseException) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import cached_property
-from itertools import takewhile
 from typing import Any, Literal
 
-from promptguard.core.errors import InputError, TemplateError
+from promptguard.core.errors import InputError, TemplateError, TemplateLimitError
 from promptguard.core.source import Source
-from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.families import adapt
+from promptguard.prompts.rendering import ChatCall, Renderer
+from promptguard.prompts.replies import as_written, reply_start, with_objects, without_end
 from promptguard.prompts.request import Message, Request, Tool, Traced
 
 Arguments = Literal["parsed", "raw"]
@@ -54,9 +54,6 @@ END_OF_GENERATION: tuple[str, ...] = (
 """Texts of the tokens with which the usual model families end a reply."""
 
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=timezone.utc)
-_ANCHORS = (64, 16)  # so many code points ahead of a reply tell its place
-_HEADER = 100  # code points at the end of a prompt that hold the header of the reply
-_OPEN_MARKER = re.compile(r"[<\[][^<>\[\]\s]*\Z")
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,11 @@ class ChatTemplate:
 
     @cached_property
     def capabilities(self) -> Capabilities:
-        """What the template can take, found by trying, as a llama-server does when it loads one."""
+        """What the template can take, found by trying, as a llama-server does when it loads one.
+
+        Raises:
+            TemplateLimitError: it exceeds a limit.
+        """
         user = {"role": "user", "content": "a-question"}
         typed = {"role": "user", "content": [{"type": "text", "text": "a-question"}]}
         answer = {"role": "assistant", "content": "an-answer"}
@@ -119,21 +120,48 @@ class ChatTemplate:
         properties = {"a-key": {"type": "string", "description": "a-description"}}
         parameters = {"type": "object", "properties": properties, "required": ["a-key"]}
         tool = {"type": "function", "function": {"name": "a_tool", "description": "a-tool", "parameters": parameters}}
+        tried: list[tuple[list[Message], list[Tool]]] = [
+            ([{"role": "system", "content": "a-rule"}, user], []),
+            ([user], []),
+            ([typed], []),
+            ([user, call, result, answer, user], [tool]),
+        ]
+        try:
+            made = self.renderer.render_chats(
+                self.source, [ChatCall(messages, tools, add_generation_prompt=True, clock=_ANY_TIME) for messages, tools in tried]
+            )
+        except TemplateLimitError:
+            raise
+        except TemplateError:
+            made = []
+        texts = [text.text if isinstance(text, Traced) else "" for text in made] or [""] * len(tried)
         return Capabilities(
-            system_role="a-rule" in self._try([{"role": "system", "content": "a-rule"}, user]),
-            string_content="a-question" in self._try([user]),
-            typed_content="a-question" in self._try([typed]).replace(str(typed["content"]), ""),
-            object_arguments="a-value" in self._try([user, call, result, answer, user], [tool]),
+            system_role="a-rule" in texts[0],
+            string_content="a-question" in texts[1],
+            typed_content="a-question" in texts[2].replace(str(typed["content"]), ""),
+            object_arguments="a-value" in texts[3],
         )
 
-    def _try(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
-        try:
-            prompt = self.renderer.render_chat(
-                self.source, messages, tools, add_generation_prompt=True, clock=_ANY_TIME, trace=False
-            )
-        except TemplateError:
-            return ""
-        return prompt.text
+    def call(self, request: Request, *, clock: datetime, add_generation_prompt: bool = True) -> ChatCall:
+        """What the template is called with for a request.
+
+        Raises:
+            InputError: where the request cannot be given to a template.
+        """
+        able = self.capabilities if self.arguments == "parsed" else None
+        messages, tools = prepare(request, self.arguments, able)
+        if self.arguments == "parsed":
+            messages = adapt(self.source.text, messages)
+        return ChatCall(
+            messages,
+            tools,
+            add_generation_prompt=add_generation_prompt,
+            clock=clock,
+            bos_token=self.bos_token,
+            eos_token=self.eos_token,
+            kwargs=request.template_kwargs,
+            server=self.arguments == "parsed",
+        )
 
     def render(self, request: Request, *, clock: datetime, add_generation_prompt: bool = True, trace: bool = True) -> Traced:
         """The prompt of a request.
@@ -148,23 +176,14 @@ class ChatTemplate:
             TemplateError: where the template does not render, refuses the request, or exceeds a limit.
             InputError: where the request cannot be given to a template.
         """
-        able = self.capabilities if self.arguments == "parsed" else None
-        messages, tools = prepare(request, self.arguments, able)
-        return self.renderer.render_chat(
-            self.source,
-            messages,
-            tools,
-            add_generation_prompt=add_generation_prompt,
-            clock=clock,
-            bos_token=self.bos_token,
-            eos_token=self.eos_token,
-            kwargs=request.template_kwargs,
-            server=self.arguments == "parsed",
-            trace=trace,
-        )
+        call = self.call(request, clock=clock, add_generation_prompt=add_generation_prompt)
+        return self.renderer.render_chat(self.source, call, trace=trace)
 
     def reply_text(self, request: Request, reply: Message, prompt_text: str, *, clock: datetime) -> str:
         """The text of a reply as the model emits it, without the token that ends it: that one is never in the cache.
+
+        What a template may change in every reply, the blanks at its ends and the spelling of arguments that are a string, is as
+        the reply has it.
 
         Args:
             request: what the reply answers.
@@ -180,29 +199,19 @@ class ChatTemplate:
         whole = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
         if self.bos_token and whole.startswith(self.bos_token) and not prompt_text.startswith(self.bos_token):
             whole = whole[len(self.bos_token) :]  # a server leaves to the tokenizer what the tokenizer adds
-        start = len(prompt_text) if whole.startswith(prompt_text) else self._reply_start(request, whole, clock)
-        return _without_end(whole[start:], prompt_text, [self.eos_token, *self.eog_tokens])
-
-    def _reply_start(self, request: Request, whole: str, clock: datetime) -> int:
-        """Where the reply starts in a conversation that does not start with the prompt.
-
-        The conversation may lack the end of the header, such as an empty think block, or print what comes ahead in another way.
-        """
-        prompt = self.render(request, clock=clock, trace=False).text
-        if whole.startswith(prompt):
-            return len(prompt)
-        end = _common(prompt, self.render(request, clock=clock, add_generation_prompt=False, trace=False).text)
-        before, header = prompt[:end], prompt[end:]
-        start = _common(before, whole)
-        for size in _ANCHORS:
-            found = whole.rfind(before[-size:])
-            if found >= 0:
-                start = found + len(before[-size:])
-                break
-        common = _common(header, whole[start:])
-        # "<think>" in the header and "<tool_call>" in the conversation have "<" in common, which belongs to the reply
-        marker = _OPEN_MARKER.search(header, 0, common) if common < len(header) else None
-        return start + (marker.start() if marker else common)
+        start = len(prompt_text)
+        if not whole.startswith(prompt_text):
+            prompt, bare = (
+                self.render(request, clock=clock, add_generation_prompt=header, trace=False).text for header in (True, False)
+            )
+            start = reply_start(prompt, bare, whole)
+        ends = [self.eos_token, *self.eog_tokens]
+        parsed = None
+        if self.arguments == "raw" and (objects := with_objects(reply, whole)) is not None:
+            answered = replace(request, messages=(*request.messages, objects))
+            text = self.render(answered, clock=clock, add_generation_prompt=False, trace=False).text
+            parsed = without_end(text[start:], prompt_text, ends) if text.startswith(whole[:start]) else None
+        return as_written(reply, without_end(whole[start:], prompt_text, ends), parsed)[0]
 
 
 def prepare(
@@ -278,17 +287,3 @@ def _tool(tool: Tool) -> dict[str, Any]:
             "parameters": function.get("parameters", {}),
         },
     }
-
-
-def _common(first: str, second: str) -> int:
-    """Number of equal code points at the head of two texts."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
-
-
-def _without_end(text: str, prompt: str, eog_tokens: Sequence[str]) -> str:
-    """A reply without the tokens that end it, and without the header of another reply, which some templates always add."""
-    while True:
-        start, end = max(((text.rfind(token), text.rfind(token) + len(token)) for token in eog_tokens if token), default=(-1, 0))
-        if start < 0 or text[end:].strip() not in prompt[-_HEADER:]:
-            return text
-        text = text[:start]

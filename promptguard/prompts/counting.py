@@ -31,6 +31,9 @@ class Counter(Protocol):
         token each where the tokenizer has them.
         """
 
+    def encode(self, text: str) -> list[int]:
+        """The ids of the tokens of a text, as many as ``count`` says."""
+
 
 def counter(tokenizer: str | None) -> Counter:
     """The counter that a setting names.

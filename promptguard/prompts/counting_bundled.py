@@ -70,6 +70,7 @@ class Bundled:
         self._ranks = {merge: rank for rank, merge in enumerate(merges)}
         self._letters = _letters()
         self._counts: dict[str, int] = {}
+        self._ids: dict[str, list[int]] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
@@ -86,15 +87,42 @@ class Bundled:
             total += size * times
         return total
 
+    def encode(self, text: str) -> list[int]:
+        """The ids of the tokens of a text; of an estimated run those of its first part, again and again."""
+        ids = self._ids
+        if len(ids) >= _CACHED_PIECES:
+            ids.clear()
+        found: list[int] = []
+        marks = self._special.findall(text)
+        for number, part in enumerate(self._special.split(text)):
+            if number:
+                found.append(self._tokens[marks[number - 1]])
+            for piece in self._split.findall(part):
+                found += ids.get(piece) or self._encode_piece(piece)
+        return found
+
+    def _encode_piece(self, piece: str) -> list[int]:
+        word = self._word(piece)
+        known = self._tokens.get(word)
+        part = [known] if known is not None else [self._tokens[token] for token in self._merge(word[:_EXACT_BYTES])]
+        if known is None and len(word) > _EXACT_BYTES:
+            size = len(part) * len(word) // _EXACT_BYTES
+            part = (part * (size // len(part) + 1))[:size]
+        self._ids[piece] = part
+        return part
+
+    def _word(self, piece: str) -> str:
+        return piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
+
     def _count_piece(self, piece: str) -> int:
         word = piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
         if word in self._tokens or len(word) == 1:
             return 1  # no token of this vocabulary is cut when it stands alone
-        size = self._merge(word[:_EXACT_BYTES])
+        size = len(self._merge(word[:_EXACT_BYTES]))
         return size if len(word) <= _EXACT_BYTES else size * len(word) // _EXACT_BYTES
 
-    def _merge(self, word: str) -> int:
-        """The number of tokens that are left when all merges are done: the first in rank first, of equals the leftmost."""
+    def _merge(self, word: str) -> list[str]:
+        """The tokens that are left when all merges are done: the first in rank first, of equals the leftmost."""
         ranks = self._ranks
         parts = list(word)  # of parts that were joined the first holds the text, the others nothing
         after = list(range(1, len(parts) + 1))
@@ -105,7 +133,6 @@ class Bundled:
             if rank is not None:
                 queue.append((rank, at))
         heapify(queue)
-        left = len(parts)
         while queue:
             rank, at = heappop(queue)
             right = after[at]
@@ -113,7 +140,6 @@ class Bundled:
                 continue  # one of the two was joined with another part meanwhile
             parts[at] += parts[right]
             parts[right] = ""
-            left -= 1
             after[at] = following = after[right]
             if following < len(parts):
                 before[following] = at
@@ -121,7 +147,7 @@ class Bundled:
                     heappush(queue, (rank, at))
             if (preceding := before[at]) >= 0 and (rank := ranks.get(f"{parts[preceding]} {parts[at]}")) is not None:
                 heappush(queue, (rank, preceding))
-        return left
+        return [part for part in parts if part]
 
 
 def _letters() -> dict[int, str]:

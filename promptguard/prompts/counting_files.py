@@ -12,7 +12,7 @@ from promptguard.core.files import read_bytes, read_head
 from promptguard.parse.gguf import MAGIC, GGUFHeader, read_header
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 _MAX_BYTES = 128 << 20  # four times the largest published tokenizer.json
 _MAX_PIECE = 512  # characters; pieces of SentencePiece models have up to 16, a run of spaces may have more
@@ -65,9 +65,15 @@ class _FileCounter:
         self._tokenizer = tokenizer
 
     def count(self, text: str) -> int:
+        return len(self._encode(text))
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._encode(text).ids)
+
+    def _encode(self, text: str) -> Encoding:
         plain = text.encode("utf-8", "replace").decode()  # an unpaired surrogate, which JSON can hold, is no text to the library
         with _library(_option(self.name), "it cannot split a text", _OTHER_FILE):
-            return len(self._tokenizer.encode(plain, add_special_tokens=False))
+            return self._tokenizer.encode(plain, add_special_tokens=False)
 
 
 def file_counter(name: str) -> _FileCounter:

@@ -17,7 +17,10 @@ class _TiktokenCounter:
         self._encoding = encoding
 
     def count(self, text: str) -> int:
-        return len(self._encoding.encode(text, allowed_special="all"))
+        return len(self.encode(text))
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._encoding.encode(text, allowed_special="all"))
 
 
 class _DownloadError(Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from promptguard.core.source import Place
 from promptguard.prompts import causes
-from promptguard.prompts.blame.base import Blame
+from promptguard.prompts.blame.base import Aspect, Blame
 from promptguard.prompts.blame.history import blame_history
 from promptguard.prompts.blame.template import blame_template
 from promptguard.prompts.blame.text import blame_text
@@ -45,6 +45,7 @@ class Divergence:
         place: where in the user's files the differing text came from, ``None`` where that is not known.
         related: further places, such as the place from which a tool was moved.
         expression: the template expression that printed the differing text.
+        aspect: what the chat template prints in another way, ``None`` where it is not to blame.
     """
 
     token: int
@@ -59,6 +60,7 @@ class Divergence:
     place: Place | None = None
     related: Sequence[Place] = field(default_factory=tuple)
     expression: str | None = None
+    aspect: Aspect | None = None
 
 
 def first_divergence(before: Prompt, after: Prompt) -> Divergence | None:
@@ -96,6 +98,7 @@ def first_divergence(before: Prompt, after: Prompt) -> Divergence | None:
         place=blame.place,
         related=blame.related,
         expression=blame.expression,
+        aspect=blame.aspect,
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
 from typing import Any
 
 from promptguard.core.child import Child
-from promptguard.core.errors import TemplateError, TemplateLimitError
+from promptguard.core.errors import TemplateError, TemplateLimitError, TemplateRefusal
 from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.request import Message, Piece, Tool, Traced
 from promptguard.prompts.standins import StandIn
@@ -37,6 +37,49 @@ class Limits:
     template: int = 1 << 20
     variables: int = 32 << 20
     memory: int = 512 << 20
+
+
+@dataclass(frozen=True)
+class ChatCall:
+    """What a chat template is called with.
+
+    Attributes:
+        messages: the conversation as the template is to see it, see ``chat.prepare``.
+        tools: the tools as the template is to see them.
+        add_generation_prompt: whether the header of the next reply is added.
+        clock: the time that ``strftime_now`` and the date variables show.
+        bos_token: text of the token that starts a prompt.
+        eos_token: text of the token that ends a reply.
+        kwargs: further variables, which go ahead of all others.
+        server: whether the template finds what a llama-server gives it (``date_string``, ``datetime``, ``enable_thinking``,
+            and no ``tools`` where there are none) or what transformers and llama-cpp-python give it (``tools`` always).
+    """
+
+    messages: Sequence[Message]
+    tools: Sequence[Tool] | None
+    add_generation_prompt: bool
+    clock: datetime
+    bos_token: str = ""
+    eos_token: str = ""
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    server: bool = True
+
+    def variables(self) -> dict[str, Any]:
+        """The variables that the template finds."""
+        found: dict[str, Any] = {"messages": self.messages, "bos_token": self.bos_token, "eos_token": self.eos_token}
+        if self.server:
+            found |= {
+                "date_string": self.clock.strftime("%d %b %Y"),
+                "datetime": self.clock.strftime("%b %d %Y"),
+                "enable_thinking": True,
+            }
+            if self.tools:
+                found["tools"] = self.tools
+            if self.add_generation_prompt:
+                found["add_generation_prompt"] = True
+        else:
+            found |= {"tools": self.tools or None, "add_generation_prompt": self.add_generation_prompt}
+        return {**found, **self.kwargs}
 
 
 @dataclass(frozen=True)
@@ -102,85 +145,89 @@ class Renderer:
         reply = self._ask(source, context, chat=False, trace=True, clock=clock.isoformat(), turn=turn, seed=seed)
         return SystemPrompt(_traced(source, reply), tuple(StandIn(*stand_in) for stand_in in reply["stand_ins"]))
 
-    def render_chat(
-        self,
-        source: Source,
-        messages: Sequence[Message],
-        tools: Sequence[Tool] | None,
-        *,
-        add_generation_prompt: bool,
-        clock: datetime,
-        bos_token: str = "",
-        eos_token: str = "",
-        kwargs: Mapping[str, Any] | None = None,
-        server: bool = True,
-        trace: bool = True,
-    ) -> Traced:
+    def render_chat(self, source: Source, call: ChatCall, *, trace: bool = True) -> Traced:
         """Render a chat template as model servers do.
 
         Args:
             source: the template.
-            messages: the conversation as the template is to see it, see ``chat.prepare``.
-            tools: the tools as the template is to see them.
-            add_generation_prompt: whether the header of the next reply is added.
-            clock: the time that ``strftime_now`` and the date variables show.
-            bos_token: text of the token that starts a prompt.
-            eos_token: text of the token that ends a reply.
-            kwargs: further variables, which go ahead of all others.
-            server: whether the template finds what a llama-server gives it (``date_string``, ``datetime``, ``enable_thinking``,
-                and no ``tools`` where there are none) or what transformers and llama-cpp-python give it (``tools`` always).
+            call: what it is called with.
             trace: whether the pieces are wanted; without them it takes half the time.
 
         Raises:
             TemplateError: where the template does not parse or render, refuses the request, or exceeds a limit.
         """
-        variables: dict[str, Any] = {"messages": messages, "bos_token": bos_token, "eos_token": eos_token}
-        if server:
-            variables |= {
-                "date_string": clock.strftime("%d %b %Y"),
-                "datetime": clock.strftime("%b %d %Y"),
-                "enable_thinking": True,
-            }
-            if tools:
-                variables["tools"] = tools
-            if add_generation_prompt:
-                variables["add_generation_prompt"] = True
-        else:
-            variables |= {"tools": tools or None, "add_generation_prompt": add_generation_prompt}
-        variables |= kwargs or {}
-        return _traced(source, self._ask(source, variables, chat=True, trace=trace, clock=clock.isoformat()))
+        reply = self._ask(source, call.variables(), chat=True, trace=trace, clock=call.clock.isoformat())
+        return _traced(source, reply)
+
+    def render_chats(
+        self, source: Source, calls: Sequence[ChatCall], *, trace: bool = False, seconds: float | None = None
+    ) -> list[Traced | TemplateError]:
+        """Render a chat template several times, in one message to the process; the limits hold for all of it together.
+
+        Args:
+            source: the template.
+            calls: what it is called with.
+            trace: whether the pieces are wanted.
+            seconds: wall time, where it is to be less than the limit.
+
+        Returns:
+            For each call the text, or why the template does not render it.
+
+        Raises:
+            TemplateError: where the template does not parse, or exceeds a limit.
+        """
+        given = [(self._given(source, call.variables()), call.clock.isoformat()) for call in calls]
+        once = dict.fromkeys(given)
+        request = {"template": source.text, "calls": list(once), "trace": trace, "limit": self.limits.characters}
+        reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source, seconds)
+        if "error" in reply:
+            raise _error(source, reply)
+        made = {key: _made(source, {**each, "parts": reply["parts"]}) for key, each in zip(once, reply["replies"], strict=True)}
+        return [made[key] for key in given]
+
+    def names(self, source: Source) -> frozenset[str]:
+        """The variables that a chat template reads and does not set, but for a default.
+
+        Raises:
+            TemplateError: where the template does not parse.
+        """
+        self._check_length(source)
+        reply = self._exchange(json.dumps({"template": source.text, "names": True}).encode("ascii") + b"\n", source)
+        if "error" in reply:
+            raise _error(source, reply)
+        return frozenset(reply["names"])
 
     def _ask(self, source: Source, variables: Mapping[str, Any], **options: Any) -> dict[str, Any]:
-        limits = self.limits
-        if len(source.text) > limits.template:
-            raise TemplateError(
-                f"the template is longer than {limits.template:,} characters", where=source.path, hint="is it the right file?"
-            )
+        given = self._given(source, variables)
+        request = {**options, "template": source.text, "variables": given, "limit": self.limits.characters}
+        return _checked(source, self._exchange(json.dumps(request).encode("ascii") + b"\n", source))
+
+    def _given(self, source: Source, variables: Mapping[str, Any]) -> str:
+        """The variables of a render as JSON: each of the worker's renders reads its own copy."""
+        self._check_length(source)
         try:
-            # as a text inside the request: each of the worker's renders reads its own copy
             given = json.dumps(variables, default=str)
         except (ValueError, TypeError, RecursionError) as error:
             raise TemplateError(f"its variables cannot be handed over: {error}", where=source.path) from error
-        if len(given) > limits.variables:
-            raise TemplateError(f"its variables are longer than {limits.variables:,} characters of JSON", where=source.path)
-        request = {**options, "template": source.text, "variables": given, "limit": limits.characters}
-        reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source)
-        if "error" in reply:
-            raise (TemplateLimitError if reply["limit"] else TemplateError)(reply["error"], where=_where(source, reply))
-        try:
-            reply["text"].encode()
-        except UnicodeEncodeError as error:
-            what = f"the template prints half of a surrogate pair at character {error.start}, which is no text"
-            raise TemplateError(what, where=source.path) from error
-        return reply
+        longest = self.limits.variables
+        if len(given) > longest:
+            raise TemplateError(f"its variables are longer than {longest:,} characters of JSON", where=source.path)
+        return given
 
-    def _exchange(self, line: bytes, source: Source) -> dict[str, Any]:
+    def _check_length(self, source: Source) -> None:
+        longest = self.limits.template
+        if len(source.text) > longest:
+            what = f"the template is longer than {longest:,} characters"
+            raise TemplateError(what, where=source.path, hint="is it the right file?")
+
+    def _exchange(self, line: bytes, source: Source, seconds: float | None = None) -> dict[str, Any]:
         """Send a request and read the reply; a process that did not answer is given up."""
+        seconds = self.limits.seconds if seconds is None else min(seconds, self.limits.seconds)
         self.start()
         answered = False
         try:
             assert self._worker is not None  # start has just seen to it
-            reply = self._worker.ask(line)
+            reply = self._worker.ask(line, seconds)
             answered = True
         except TimeoutError as error:
             what = f"takes longer than {self.limits.seconds:g} s to render"
@@ -198,12 +245,11 @@ class _Worker:
     """A process that runs ``_render_worker``."""
 
     def __init__(self, limits: Limits) -> None:
-        self._seconds = limits.seconds
         self._ready = False
         self._child = Child("promptguard.prompts._render_worker", str(limits.memory), str(limits.seconds))
 
-    def ask(self, line: bytes) -> dict[str, Any]:
-        """Send one line and read the reply.
+    def ask(self, line: bytes, seconds: float) -> dict[str, Any]:
+        """Send one line and read the reply, which may take so many seconds.
 
         Raises:
             TimeoutError: when the reply did not come in time.
@@ -212,7 +258,7 @@ class _Worker:
         if not self._ready:
             self._talk(b"", START_SECONDS)  # the template is not to blame for the time that the process takes to start
             self._ready = True
-        return self._talk(line, self._seconds)
+        return self._talk(line, seconds)
 
     def _talk(self, line: bytes, seconds: float) -> dict[str, Any]:
         child = self._child
@@ -239,6 +285,47 @@ class _Worker:
 
     def close(self) -> None:
         self._child.close(kill=True)
+
+
+def _checked(source: Source, reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply to a render, where it holds a text.
+
+    Raises:
+        TemplateError: it says what went wrong, or the text is none.
+    """
+    if "error" in reply:
+        raise _error(source, reply)
+    try:
+        reply["text"].encode()
+    except UnicodeEncodeError as error:
+        what = f"the template prints half of a surrogate pair at character {error.start}, which is no text"
+        raise TemplateError(what, where=source.path) from error
+    return reply
+
+
+def _made(source: Source, reply: dict[str, Any]) -> Traced | TemplateError:
+    try:
+        return _traced(source, _checked(source, reply))
+    except TemplateError as error:
+        return error
+
+
+def _error(source: Source, reply: Mapping[str, Any]) -> TemplateError:
+    kind = TemplateLimitError if reply["limit"] else TemplateRefusal if reply["refused"] else TemplateError
+    error = kind(reply["error"], where=_where(source, reply))
+    error.place = _place(source, reply)
+    return error
+
+
+def _place(source: Source, reply: Mapping[str, Any]) -> Place | None:
+    """Where the template goes wrong: up to the end of the line from where it is known, else the line."""
+    if "line" not in reply:
+        return None
+    starts = [*source.line_starts, len(source.text)]
+    start, end = (starts[min(line, len(starts) - 1)] for line in (reply["line"] - 1, reply["line"]))
+    start = max(start, reply.get("offset", start))
+    text = source.text[start:end]
+    return Place(source, Span(end - len(text.lstrip()), start + len(text.rstrip()))) if text.strip() else None
 
 
 def _where(source: Source, reply: Mapping[str, Any]) -> str:

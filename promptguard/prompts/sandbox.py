@@ -16,6 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
+from jinja2.exceptions import SecurityError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.filters import do_items
 from jinja2.parser import Parser
@@ -88,6 +89,11 @@ class SandboxEnvironment(ImmutableSandboxedEnvironment):
         if self._chat and isinstance(obj, list) and attr in ("append", "pop"):
             return True  # Kimi's templates build lists so, and a llama-server lets them
         return super().is_safe_attribute(obj, attr, value)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Any:
+        if attribute.startswith("__"):  # who asks for it has a purpose, also where the outcome is not used
+            raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
+        return super().unsafe_undefined(obj, attribute)
 
     def begin(self, stand_ins: StandIns | None) -> None:
         """Start a render: the outcome of ``random`` depends on the stand-ins' seed and turn alone."""

@@ -8,7 +8,7 @@ import pytest
 
 from promptguard.core.errors import InputError, TemplateError
 from promptguard.prompts.chat import Capabilities, ChatTemplate, prepare
-from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.rendering import ChatCall, Renderer
 from promptguard.prompts.request import Request, chat_template_source
 
 CLOCK = datetime(2026, 3, 4, 10, 11, 12)  # noqa: DTZ001
@@ -55,13 +55,13 @@ def test_environment_is_the_one_of_model_servers(renderer: Renderer) -> None:
     messages = [{"role": "user", "content": "<é>"}]
     kwargs = {"date_string": "pinned"}
     source = chat_template_source(text, "chat.jinja")
-    traced = renderer.render_chat(source, messages, None, add_generation_prompt=True, clock=CLOCK, bos_token="<s>", kwargs=kwargs)
+    traced = renderer.render_chat(source, ChatCall(messages, None, True, CLOCK, bos_token="<s>", kwargs=kwargs))
     assert traced.text == ('<s>\n{"role": "user", "content": "<é>"}2026 pinned Mar 04 2026 False {"b": "<é>", "a": 1} [\n 1\n]')
 
 
 def test_without_a_server_there_are_tools_and_no_dates(renderer: Renderer) -> None:
     source = chat_template_source("{{ tools is none }} {{ date_string is defined }} {{ add_generation_prompt }}", "chat.jinja")
-    traced = renderer.render_chat(source, [], [], add_generation_prompt=False, clock=CLOCK, server=False)
+    traced = renderer.render_chat(source, ChatCall([], [], False, CLOCK, server=False))
     assert traced.text == "True False False"
 
 

@@ -117,7 +117,7 @@ def test_a_wrong_file_is_refused(build: ModuleType, old: str, new: str, problem:
 def test_a_folder_that_is_no_area_is_refused(build: ModuleType) -> None:
     _, problems = build.read_rule("rules/other/PG101-clock.md", GOOD)
     assert problems == [
-        "its folder is none of the areas dynamic-content, order, whitespace, tool-schemas, serving, promptguard",
+        "its folder is none of the areas dynamic-content, order, whitespace, tool-schemas, chat-templates, serving, promptguard",
     ]
 
 

@@ -12,6 +12,8 @@ from promptguard.lint.reading.names import (
     is_for_people,
     is_foreign_template,
     is_markdown,
+    is_template_file,
+    is_template_json,
     is_verbatim,
     name_block,
     says_prompt,
@@ -41,6 +43,8 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
         held = True
     elif kind is None:
         held = False
+    elif kind == "json" and is_template_json(path):
+        held = True
     else:
         from promptguard.lint.reading.data import may_hold_data
 
@@ -99,6 +103,12 @@ def read_documents(path: str, text: str, settings: Settings, *, bom: bool = Fals
 def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
     kind = file_kind(path)
     base: Block = origin.block or name_block(path) or "system"
+    if kind == "json" and (named or declared or is_template_json(path)) and '"chat_template' in text:
+        from promptguard.lint.reading.chat_templates import for_chat, json_templates
+
+        templates = for_chat(json_templates(path, text, origin))
+        if templates:
+            return templates
     if kind == "jinja":
         return _jinja(path, text, origin, base, declared=declared)
     if kind == "prompty":
@@ -115,6 +125,8 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
 
 
 def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
+    if is_template_file(path) and origin.syntax in (None, "jinja"):
+        return [make_document(Source(path, text, "chat-template"), origin, base, "jinja")]
     matter = front_matter(text)
     start = matter[2] if matter else 0
     if not declared:

@@ -30,6 +30,8 @@ _KINDS: dict[str, FileKind] = {
     ".ndjson": "jsonl",
 }
 _MARKDOWN = (".md", ".markdown")
+_TEMPLATE_JSON = ("tokenizer_config.json", "chat_template.json", "processor_config.json")
+_TEMPLATE_FILES = _set("chat_template.jinja chat_template.jinja2 chat_template.j2")
 
 # What a template makes is something else than a prompt where its name has one of these in front of the suffix.
 _FOREIGN_SUFFIXES = _set(
@@ -104,6 +106,17 @@ def file_kind(path: str) -> FileKind | None:
 
 def is_markdown(path: str) -> bool:
     return path.lower().endswith(_MARKDOWN)
+
+
+def is_template_json(path: str) -> bool:
+    """Whether the name of a JSON file says that it may hold a chat template."""
+    return path.lower().endswith(_TEMPLATE_JSON)
+
+
+def is_template_file(path: str) -> bool:
+    """Whether the name of a Jinja file says that it is a chat template, whatever is in it."""
+    *folders, name = path.lower().split("/")
+    return name in _TEMPLATE_FILES or folders[-1:] == ["additional_chat_templates"]
 
 
 def words(name: str) -> list[str]:

@@ -70,7 +70,7 @@ def make_document(
     kind: Kind = "prompt"
     if syntax == "jinja":
         template = parse_template(_blanked(text, start))
-        if source.kind == "jinja" and is_chat_template(template):
+        if source.kind == "chat-template" or (source.kind == "jinja" and is_chat_template(template)):
             kind = "chat-template"
         switches = template_blocks(template, base)
         placeholders = [Placeholder(node.start, node.end, node.expression) for node in outputs(template)]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from promptguard.core.source import Place, Span
 from promptguard.prompts.blame.outline import outline
 from promptguard.prompts.causes import Cause
 from promptguard.prompts.request import Block, Piece, Traced
+
+Aspect = Literal["clock", "id", "variables", "reasoning", "tools", "system", "text", "header", "ending", "other"]
+"""What a chat template prints in another way than before: a clock or an id of its own; what depends on its variables; the
+reasoning of a reply or the marks around it; the tools; the system prompt; the text, the header or the end of a reply.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class Blame:
         related: further places.
         own_remedy: what to do, where the cause's own remedy does not fit.
         block: the block to blame, where it need not be the one that stands at the difference (the removed last tool).
+        aspect: what a chat template prints in another way, ``None`` where it is not to blame.
     """
 
     cause: Cause
@@ -50,6 +57,7 @@ class Blame:
     related: tuple[Place, ...] = ()
     own_remedy: str | None = None
     block: Block | None = None
+    aspect: Aspect | None = None
 
     @property
     def remedy(self) -> str:

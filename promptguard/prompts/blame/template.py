@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from promptguard.prompts import causes
-from promptguard.prompts.blame.base import Blame, differing_origin, origin
+from promptguard.prompts.blame.base import Aspect, Blame, differing_origin, origin
 from promptguard.prompts.blame.text import kind_of
 from promptguard.prompts.request import Prompt
 from promptguard.prompts.segments import Segment, calls_of, conversation, has_system, segment_at
@@ -60,7 +60,7 @@ def _clock_or_id(
         return None
     noun, cause, remedy = ("a date or time", causes.CLOCK, _PIN_DATE) if kind == "clock" else ("an id", causes.RANDOM_ID, _NO_ID)
     explanation = f"{noun} that the chat template prints changed from {show(old_value)} to {show(new_value)}"
-    return Blame(cause, explanation, source, own_remedy=remedy)
+    return Blame(cause, explanation, source, own_remedy=remedy, aspect=kind)
 
 
 def _variables(before: Prompt, after: Prompt, char: int) -> Blame | None:
@@ -71,7 +71,7 @@ def _variables(before: Prompt, after: Prompt, char: int) -> Blame | None:
         return None
     noun = "variable" if len(names) == 1 else "variables"
     explanation = f"the chat template got another value for the {noun} {', '.join(names[:5])}"
-    return _blame(before, after, char, explanation, remedy=_SAME_ARGUMENTS)
+    return _blame(before, after, char, explanation, "variables", remedy=_SAME_ARGUMENTS)
 
 
 def _reasoning(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]) -> Blame | None:
@@ -82,16 +82,16 @@ def _reasoning(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segme
         if segment.what == "reasoning" and segment.message not in kept and end <= char <= segment.end:
             text = before.text[segment.start : segment.end]
             explanation = f"the chat template drops the reasoning of an earlier turn ({show(text)}) once another message follows"
-            return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=True)
+            return _blame(before, after, char, explanation, "reasoning", remedy=_KEEP_REASONING, lost=True)
         if segment.what != "template":
             end = segment.end
     in_old, in_new = _mark_at(before.text, char), _mark_at(after.text, char)
     if in_old is not None and in_new != in_old:
         explanation = f"the chat template prints {in_old} for the latest turn only, and leaves it out of the history"
-        return _blame(before, after, char, explanation, remedy=_KEEP_REASONING, lost=True)
+        return _blame(before, after, char, explanation, "reasoning", remedy=_KEEP_REASONING, lost=True)
     if in_new is not None and in_new != in_old:
         explanation = f"the chat template prints {in_new} in the history, and not where it asked for the reply"
-        return _blame(before, after, char, explanation, remedy=_KEEP_REASONING)
+        return _blame(before, after, char, explanation, "reasoning", remedy=_KEEP_REASONING)
     return None
 
 
@@ -120,7 +120,7 @@ def _tools_moved(
         explanation = "the chat template prints the tools only with the latest user message, so they move with every new one"
     else:
         explanation = "the chat template prints the tools at another place than before"
-    return _blame(before, after, char, explanation, remedy=_KEEP_TOOLS, lost=old_tools)
+    return _blame(before, after, char, explanation, "tools", remedy=_KEEP_TOOLS, lost=old_tools)
 
 
 def _system_moved(
@@ -141,7 +141,7 @@ def _system_moved(
         explanation = "the chat template prints the system prompt, which it left out before"
     else:
         explanation = "the chat template prints the system prompt at another place than before"
-    return _blame(before, after, char, explanation, remedy=_KEEP_SYSTEM, lost=was)
+    return _blame(before, after, char, explanation, "system", remedy=_KEEP_SYSTEM, lost=was)
 
 
 def _text_moved(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment], new_cut: Sequence[Segment]) -> Blame | None:
@@ -156,13 +156,13 @@ def _text_moved(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segm
     if at < 0 and not kept:
         which = "a reply that calls tools" if calls_of(message) else "a reply"
         explanation = f"the chat template leaves out the text of {which} ({show(text)}) once another message follows"
-        return _blame(before, after, char, explanation, remedy=_KEEP_TEXT, lost=True)
+        return _blame(before, after, char, explanation, "text", remedy=_KEEP_TEXT, lost=True)
     later = (
         other.message for other in new_cut if other.message is not None and other.what == "content" and char <= other.start < at
     )
     if not kept and any(other > segment.message for other in later):
         explanation = f"the chat template prints the text of a reply ({show(text)}) behind the message that follows it"
-        return _blame(before, after, char, explanation, remedy=_KEEP_TEXT)
+        return _blame(before, after, char, explanation, "text", remedy=_KEEP_TEXT)
     return None
 
 
@@ -198,7 +198,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
             explanation = (
                 "the chat template asks for a reply with other text than it prints in front of the same reply in the history"
             )
-        return _blame(before, after, char, explanation)
+        return _blame(before, after, char, explanation, "header", lost=bool(less and not more))
     if own and char >= own[-1].end > before.reply_start:
         rest = before.text[own[-1].end :]
         if rest.isspace():  # no chat template could print what the message does not hold
@@ -209,7 +209,7 @@ def _seams(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment],
             explanation = f"the chat template leaves {show(less)} out of the end of the reply once another message follows"
         else:
             explanation = "the chat template ends the reply in the history with other text than the model ended it with"
-        return _blame(before, after, char, explanation)
+        return _blame(before, after, char, explanation, "ending", lost=bool(less and not more))
     return None
 
 
@@ -237,12 +237,15 @@ def _inserted(before: str, after: str, char: int, low: int, cut: Sequence[Segmen
 def _other(before: Prompt, after: Prompt, char: int, old_cut: Sequence[Segment]) -> Blame:
     segment = segment_at(old_cut, char)
     if segment is None or segment.message is None:
-        return _blame(before, after, char, "the chat template prints the same conversation in another way than before")
+        return _blame(before, after, char, "the chat template prints the same conversation in another way than before", "other")
     which = f"message {segment.message + 1}" if segment.message < len(before.request.messages) else "the reply"
-    return _blame(before, after, char, f"the chat template prints {which} in another way than before, although it did not change")
+    explanation = f"the chat template prints {which} in another way than before, although it did not change"
+    return _blame(before, after, char, explanation, "other")
 
 
-def _blame(before: Prompt, after: Prompt, char: int, explanation: str, *, remedy: str | None = None, lost: bool = False) -> Blame:
+def _blame(
+    before: Prompt, after: Prompt, char: int, explanation: str, aspect: Aspect, *, remedy: str | None = None, lost: bool = False
+) -> Blame:
     """``lost``: the differing text stands in the old prompt only, so its place is where it was printed then."""
     old, new = origin(before.trace, char), origin(after.trace, char)
-    return Blame(causes.CHAT_TEMPLATE, explanation, (old or new) if lost else (new or old), own_remedy=remedy)
+    return Blame(causes.CHAT_TEMPLATE, explanation, (old or new) if lost else (new or old), own_remedy=remedy, aspect=aspect)
