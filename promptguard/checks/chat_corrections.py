@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from promptguard.checks.base import Document
+from promptguard.core.light import NamedTuple, regex
 from promptguard.parse.template_nodes import (
     Attr,
     Block,
@@ -29,8 +28,8 @@ from promptguard.prompts.preservation.result import Defect
 _POSITIONS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length"})
 _BLANK_FILTERS = frozenset({"trim"})
 _BLANK_METHODS = frozenset({"strip", "lstrip", "rstrip"})
-_POSITION_NAME = re.compile(r"last|latest|index|idx|num|pos")
-_AND = re.compile(r"\s+and\s+")
+_POSITION_NAME = regex(r"last|latest|index|idx|num|pos")
+_AND = regex(r"\s+and\s+")
 _DATE_NAME = "current_date"
 
 

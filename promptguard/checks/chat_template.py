@@ -9,12 +9,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
 
 from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.chat_corrections import Correction, corrections
 from promptguard.core.errors import TemplateError, TemplateLimitError
 from promptguard.core.finding import Fix, Severity
+from promptguard.core.light import Any
 from promptguard.core.source import Place, Source
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.counting import counter

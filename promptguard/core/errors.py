@@ -6,7 +6,7 @@ failed check is a result, not an exception.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from promptguard.core.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from promptguard.core.source import Place

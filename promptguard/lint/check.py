@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES

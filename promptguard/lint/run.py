@@ -11,6 +11,7 @@ from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, NamedTuple
+from promptguard.lint.models import is_model, model_stamp
 from promptguard.lint.result import FileResult, LintResult, Record
 from promptguard.lint.select import ALWAYS
 from promptguard.lint.settings import MAX_BYTES, Settings

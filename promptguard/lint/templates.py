@@ -7,12 +7,12 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
 
 from promptguard.checks.base import Document
 from promptguard.checks.chat_template import SECONDS, correct
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError
 from promptguard.core.files import read_head, read_text
+from promptguard.core.light import Any, Literal, NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.lint.models import is_model
 from promptguard.lint.reading.chat_templates import (

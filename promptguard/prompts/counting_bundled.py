@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter as Tally
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from promptguard.core.errors import InputError
@@ -47,6 +48,10 @@ _SPLIT = regex(
 _SPLIT_ASCII = regex(  # what it comes to for a text of ASCII; it is compiled in a fourth of the time
     r"'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]"
     r"| ?[^\t-\r A-Za-z0-9]+[\r\n]*|[\t-\r ]*[\r\n]+|[\t-\r ]+(?![^\t-\r ])|[\t-\r ]+"
+)
+_MARKS = (  # special tokens in the order of their ids, which are the last ones
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+    *("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"),
 )
 _SPECIAL = regex(r"<\|(?:endoftext|im_start|im_end)\|>|</?(?:think|tool_call|tool_response)>")
 _HEAD = 1 << 18  # bytes of the model that hold the merges
@@ -93,29 +98,36 @@ class Bundled:
         if len(ids) >= _CACHED_PIECES:
             ids.clear()
         found: list[int] = []
-        marks = self._special.findall(text)
-        for number, part in enumerate(self._special.split(text)):
+        marks = _SPECIAL.findall(text)
+        for number, part in enumerate(_SPECIAL.split(text)):
             if number:
-                found.append(self._tokens[marks[number - 1]])
-            for piece in self._split.findall(part):
+                found.append(self._numbers[marks[number - 1]])
+            for piece in _SPLIT.findall(part):
                 found += ids.get(piece) or self._encode_piece(piece)
         return found
 
     def _encode_piece(self, piece: str) -> list[int]:
         word = self._word(piece)
-        known = self._tokens.get(word)
-        part = [known] if known is not None else [self._tokens[token] for token in self._merge(word[:_EXACT_BYTES])]
+        known = self._numbers.get(word)
+        part = [known] if known is not None else [self._numbers[token] for token in self._merge(word[:_EXACT_BYTES])]
         if known is None and len(word) > _EXACT_BYTES:
             size = len(part) * len(word) // _EXACT_BYTES
             part = (part * (size // len(part) + 1))[:size]
         self._ids[piece] = part
         return part
 
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The id of each token: the letters of the bytes, what the merges make in their order, the special tokens."""
+        letters = [self._letters.get(byte, chr(byte)) for byte in range(256)]
+        made = [merge.replace(" ", "", 1) for merge in self._ranks]
+        return {token: number for number, token in enumerate([*letters, *made, *_MARKS])}
+
     def _word(self, piece: str) -> str:
         return piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
 
     def _count_piece(self, piece: str) -> int:
-        word = piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)
+        word = self._word(piece)
         if word in self._tokens or len(word) == 1:
             return 1  # no token of this vocabulary is cut when it stands alone
         size = len(self._merge(word[:_EXACT_BYTES]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
 
 from promptguard.checks.base import Document, Embedding
+from promptguard.core.light import Any, NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.lint.reading.prompts import Origin, make_document
 
