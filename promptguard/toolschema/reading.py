@@ -70,26 +70,17 @@ def _read(data: bytes) -> Reading | None:
     around, key, raws = _split(data)
     tools = _Tools()
     texts = tool_texts(tools.each(raws, held=key is not None), parsed=True)
-    if key is not None:
-        canonicalizer = Canonicalizer()
-        ordered = canonicalizer.tools(around)
-        if canonicalizer.wire(ordered) != orjson.dumps(ordered):  # a number that orjson writes in a way of its own
-            return None
-        wire = orjson.dumps({**ordered, key: orjson.Fragment(join(texts))})
-        printed = orjson.dumps({**around, key: orjson.Fragment(join(tools.printed))})
-        known = detect({**around, key: tools.known})
-    elif around is None:
-        wire, printed, known = join(texts), join(tools.printed), detect(tools.known)
-    else:
-        wire, printed, known = texts[0], tools.printed[0], detect(around)
-    # If these are the same, so are the tokens of the text and those that were printed, but for spaces in texts: no key stands
-    # twice, and every number is spelled as it is printed.
-    if data.translate(None, _SPACE) != printed.translate(None, _SPACE):
+    if key is None:
+        wire, value = (join(texts), tools.known) if around is None else (texts[0], around)
+        return Reading(wire, tools.said, tools.may_dangle, detect(value) is not None)
+    canonicalizer = Canonicalizer()
+    ordered = canonicalizer.tools(around)
+    if canonicalizer.wire(ordered) != orjson.dumps(ordered):  # a number that orjson writes in a way of its own
         return None
-    if key is not None:
-        tools.said.append(b"around " + spelled(around))
-        tools.may_dangle = tools.may_dangle or b'"$ref"' in tools.said[-1]
-    return Reading(wire, tools.said, tools.may_dangle, known is not None)
+    wire = orjson.dumps({**ordered, key: orjson.Fragment(join(texts))})
+    said = spelled(around)
+    known = detect({**around, key: tools.known}) is not None
+    return Reading(wire, [*tools.said, b"around " + said], tools.may_dangle or b'"$ref"' in said, known)
 
 
 def _split(data: bytes) -> tuple[Any, str | None, Iterable[bytes]]:
@@ -103,6 +94,7 @@ def _split(data: bytes) -> tuple[Any, str | None, Iterable[bytes]]:
     key = next((key for key in _KEYS if members.get(key, b"").startswith(b"[")), None)
     if key is not None:
         around = {name: [] if name == key else orjson.loads(raw) for name, raw in members.items()}
+        _check_tokens(data, orjson.dumps({**around, key: orjson.Fragment(members[key])}))
         return around, key, map(bytes, _elements(members[key]))
     tool = orjson.loads(data)
     if root_role(tool) is not Role.TOOL:
@@ -110,18 +102,28 @@ def _split(data: bytes) -> tuple[Any, str | None, Iterable[bytes]]:
     return tool, None, [data]
 
 
+def _check_tokens(text: bytes, printed: bytes) -> None:
+    """See that a text has the very tokens that were printed of what it says, but for spaces in texts.
+
+    Then no key stands twice in it, since a parser keeps only one of them, and every number in it is spelled as it is printed, so
+    that a float has lost nothing of it. The spaces in texts do not matter here: what was parsed has them.
+    """
+    if text != printed and text.translate(None, _SPACE) != printed.translate(None, _SPACE):
+        raise ValueError
+
+
 @dataclass
 class _Tools:
     """What has been learned of the tools so far.
 
     Attributes:
-        printed: each as orjson prints it, in their order.
+        count: how many there were.
         said: what each says, as in ``Reading``.
         may_dangle: one of them has a ``$ref`` that may point nowhere.
         known: one that is a tool beyond doubt, if there is any.
     """
 
-    printed: list[bytes] = field(default_factory=list)
+    count: int = 0
     said: list[bytes] = field(default_factory=list)
     may_dangle: bool = False
     known: list[Any] = field(default_factory=list)
@@ -130,14 +132,15 @@ class _Tools:
         for raw in raws:
             tool = orjson.loads(raw)
             printed = orjson.dumps(tool)
+            _check_tokens(raw, printed)
             if held and printed.count(b"{") + printed.count(b"[") > _LEVELS and deeper_than(tool, _LEVELS):
                 raise ValueError  # two levels are around it, not one as in a list of tools
-            self.printed.append(printed)
+            self.count += 1
             self.said.append(spelled(tool))
             self.may_dangle = self.may_dangle or (b'"$ref"' in printed and may_dangle(tool))
             if not self.known and detect([tool]) is not None:
                 self.known = [tool]
-            elif len(self.printed) > _UNKNOWN and not self.known:
+            elif self.count > _UNKNOWN and not self.known:
                 raise ValueError  # a list of something else, perhaps a long one
             elif not may_stand_among_tools(tool) and detect([tool]) is None:
                 raise ValueError
