@@ -180,7 +180,8 @@ def says_prompt(path: str) -> bool:
 def _is_prompt_folder(folder: str) -> bool:
     if folder.lower() in _PROMPT_FOLDERS:
         return True
-    return _is_prompt(words(folder))
+    found = [word for word in words(folder) if word != "v" and not word.isdigit()]
+    return _is_prompt(found) and found[-1] in _PROMPT
 
 
 def _is_prompt(found: list[str]) -> bool:
