@@ -1,16 +1,18 @@
-"""How long ``promptguard lint`` takes on one small file, as a multiple of ``promptguard --version``; at most twice as long."""
+"""How long ``promptguard lint`` takes on one small file, as a multiple of ``promptguard --version``; at most twice as long.
+
+Processor time is compared, the least of many runs: other work on the machine hardly shows in it. Clock time is printed too.
+"""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 40
+ROUNDS = 100
 LIMIT = 2.0
 TEMPLATE = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nToday: {{ now() }}.\nUse the tools.\n"
 
@@ -27,21 +29,31 @@ def main() -> int:
             "promptguard lint, warm cache": [*lint, "--cache-dir", "warm"],
             "promptguard lint --no-cache": [*lint, "--no-cache"],
         }
-        best = dict.fromkeys(commands, float("inf"))
+        os.chdir(folder)
+        best = {name: (float("inf"), float("inf")) for name in commands}
         for number in range(ROUNDS):  # in turns, so that other work on the machine hits all alike
             for name, arguments in commands.items():
                 command = [sys.executable, *(argument.format(f"cold{number}") for argument in arguments)]
-                begin = time.perf_counter()
-                done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
-                best[name] = min(best[name], time.perf_counter() - begin)
-                assert done.returncode == ("lint" in command), name
+                taken = run(command, environment, expected=int("lint" in command))
+                best[name] = min(best[name][0], taken[0]), min(best[name][1], taken[1])
+        os.chdir(ROOT)
     base = best["promptguard --version"]
     missed = False
-    for name, seconds in best.items():
-        ratio = seconds / base
+    for name, (processor, clock) in best.items():
+        ratio = processor / base[0]
         missed |= ratio > LIMIT
-        print(f"{name:30} {seconds * 1000:6.1f} ms  {ratio:5.2f} times --version  {'MISSED' if ratio > LIMIT else 'ok'}")
+        verdict = "MISSED" if ratio > LIMIT else "ok"
+        print(f"{name:30} {processor * 1000:6.1f} ms  {ratio:5.2f} times --version (clock {clock / base[1]:.2f})  {verdict}")
     return int(missed)
+
+
+def run(command: list[str], environment: dict[str, str], *, expected: int) -> tuple[float, float]:
+    """Seconds of processor time, and by the clock."""
+    begin = time.perf_counter()
+    child = os.posix_spawn(command[0], command, environment, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    _, status, usage = os.wait4(child, 0)
+    assert os.waitstatus_to_exitcode(status) == expected, command
+    return usage.ru_utime + usage.ru_stime, time.perf_counter() - begin
 
 
 if __name__ == "__main__":

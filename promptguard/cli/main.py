@@ -11,19 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 EXIT_USAGE = 2
-EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
-EXIT_INTERRUPTED = EXIT_SIGNAL + 2
+EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
+    own_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     quick = _quick_answer(arguments)
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
-    _unwind_on_signals()
-    sys.exit(_run(arguments))
+    code = _run(arguments)
+    if own_process and arguments[0] == "lint" and "click" not in sys.modules and "multiprocessing" not in sys.modules:
+        _leave(code)
+    sys.exit(code)
 
 
 def _quick_answer(arguments: Sequence[str]) -> str | None:
@@ -35,18 +37,6 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
         with open(__file__[: -len("main.py")] + "help.txt", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs as much again
             return file.read()
     return None
-
-
-def _unwind_on_signals() -> None:
-    """Let what would kill the process end it as Ctrl-C does: temporary files go, and a started engine ends at once."""
-    import signal
-
-    def end(number: int, _frame: object) -> None:
-        sys.exit(EXIT_SIGNAL + number)
-
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(getattr(signal, name), end)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -70,6 +60,9 @@ def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command that is quick enough for the time to import click to count, where its arguments are plain."""
     if arguments[:1] != ["lint"]:
         return None
+    import gc
+
+    gc.set_threshold(100_000)  # a process that ends soon has much to make and little to collect
     from promptguard.cli import lint
 
     flags = lint.read_arguments(arguments[1:])
@@ -82,7 +75,9 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
 
         from promptguard.cli.commands import promptguard
         from promptguard.cli.complain import complain, say
+        from promptguard.core.signals import unwind_on_signals
 
+        unwind_on_signals()
         try:
             code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
         except click.exceptions.Exit as stop:
@@ -99,6 +94,19 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
         return code if isinstance(code, int) else 0
 
     return run
+
+
+def _leave(code: int) -> None:
+    """Exit without taking the interpreter apart, which takes as long as to check a small file; nothing is left to be done."""
+    import os
+
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                return  # the interpreter says it
+    os._exit(code)
 
 
 def _crashed(error: Exception) -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.core.ignore import Patterns
+from promptguard.core.light import NamedTuple
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 """Folders of other people's files; those whose name begins with a dot are skipped as well."""
@@ -80,9 +80,8 @@ def _named(path: str) -> Target:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         error = InputError("there is no such file or folder", where=path, hint="check the path")
-    except (OSError, ValueError) as reason:
-        what = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
-        error = InputError(f"the file cannot be read ({what})", where=path)
+    except OSError as reason:
+        error = InputError(f"the file cannot be read ({reason.strerror or reason})", where=path)
     return Target(path, named=True, error=error)
 
 

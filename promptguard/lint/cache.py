@@ -10,7 +10,6 @@ file, its path below the root, and the result. What does not read as a result is
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from typing import Any
 
@@ -23,6 +22,10 @@ from promptguard.lint.settings import Settings
 _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
 _MAX_ENTRIES = 50_000
 _MAX_FILES = 8  # settings whose results are kept
+try:
+    from _json import encode_basestring_ascii as _quoted
+except ImportError:  # another Python
+    from json.encoder import encode_basestring_ascii as _quoted
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of promptguard and can be deleted.\n"
 _SEVERITIES = ("error", "warning", "note")
 _CONFIDENCES = ("high", "medium", "low")
@@ -58,7 +61,7 @@ class Cache:
         if line is None:
             return None
         try:
-            result = _result(json.loads(line.split(b"\t", 2)[2]))
+            result = _result(_read(line.split(b"\t", 2)[2]))
         except (ValueError, TypeError, IndexError, KeyError, RecursionError):
             return None
         shown = path.replace(os.sep, "/")
@@ -71,8 +74,8 @@ class Cache:
         """Keep a result; one that says what may be otherwise next time is not kept."""
         if any(record.code == "PG999" for record in result.records):
             return
-        path = json.dumps(os.path.relpath(os.path.abspath(result.path), self._root))
-        self._fresh[key] = f"{key}\t{path}\t{json.dumps(result, separators=(',', ':'))}".encode()
+        path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
+        self._fresh[key] = f"{key}\t{path}\t{_written(result)}".encode()
 
     def save(self) -> None:
         """Write what is new, without the results of files that are gone; silent where the folder cannot be written to."""
@@ -131,7 +134,7 @@ class Cache:
 
     def _exists(self, path: bytes) -> bool:
         try:
-            name = json.loads(path)
+            name = _read(path)
             return isinstance(name, str) and os.path.lexists(os.path.join(self._root, name))
         except (ValueError, RecursionError):
             return False
@@ -159,7 +162,7 @@ def settings_key(settings: Settings) -> str:
     inputs = [os.path.join(settings.root, item.context) for item in settings.prompts if item.context is not None]
     if settings.tokenizer is not None and not settings.tokenizer.startswith("tiktoken:"):
         inputs.append(settings.tokenizer)
-    said = repr((__version__, _code_stamp(), sorted(RULES.items()), settings, [_stamp(path) for path in inputs]))
+    said = repr((__version__, _code_stamp(), settings, [_stamp(path) for path in inputs]))
     return digest(said.encode("utf-8", "backslashreplace"), 24)
 
 
@@ -183,6 +186,21 @@ def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
         except OSError:
             continue
     return sorted(stamps, key=repr)
+
+
+def _written(value: Any) -> str:
+    """A value as JSON; importing the library takes longer than all that is written for a small file."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, tuple):
+        return f"[{','.join(map(_written, value))}]"
+    return "null" if value is None else str(value).lower()
+
+
+def _read(data: bytes) -> Any:
+    import json
+
+    return json.loads(data)
 
 
 def _path(line: bytes) -> bytes:

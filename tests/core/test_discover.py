@@ -161,3 +161,16 @@ def test_a_deep_tree() -> None:
     name = "/".join("d" * 300)
     tree(f"{name}/a.json")
     assert found(".") == [f"{name}/a.json"]
+
+
+def test_other_files_that_are_wanted(folder: Path) -> None:
+    tree("x/a.tpl", "x/b.tpl", "x/c.json", "y/a.tpl")
+    write(Path(), {".gitignore": "b.tpl"})
+    asked: list[str] = []
+
+    def also(path: str) -> bool:
+        asked.append(path)
+        return path.startswith(f"{folder}/x/")
+
+    assert [target.path for target in find_files(["."], (".json",), also=also)] == ["x/a.tpl", "x/c.json"]
+    assert sorted(asked) == [f"{folder}/x/a.tpl", f"{folder}/x/b.tpl", f"{folder}/y/a.tpl"]

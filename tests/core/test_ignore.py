@@ -89,3 +89,40 @@ def test_a_pattern_made_to_be_slow_takes_few_steps() -> None:
 
     assert Patterns(["*a" * 20 + "b"]).check([Counted("a" * 250)], folder=False) is None
     assert Counted.steps < 20 * 250
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "expected"),
+    [
+        ("*.json", "a.json", True),
+        ("*.json\n!a.json", "a.json", False),
+        ("!a.json\n*.json", "a.json", True),
+        ("gen/\n*.log\na", "gen/", True),
+        ("gen/\n*.log\na", "gen", None),
+        ("gen/\n*.log\na", "x/y.log", True),
+        ("gen/\n*.log\na", "x/a", True),
+        ("*.log/", "x.log/", True),
+        ("*.log/", "x.log", None),
+        ("*", "a/b", True),
+        ("a\n\nb\n# c", "c", None),
+    ],
+)
+def test_plain_lines_are_looked_up(lines: str, path: str, expected: bool | None) -> None:
+    assert ignored(lines, path) is expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "expected"),
+    [
+        ("gen/", "gen/a/b.j2", True),
+        ("gen/", "x/gen/b.j2", True),
+        ("/gen", "x/gen/b.j2", False),
+        ("gen", "gen", True),
+        ("gen/", "gen", False),
+        ("a/*.j2", "a/b.j2", True),
+        ("a/*.j2", "a/b/c.j2", False),
+        ("a/**", "a/b/c.j2", True),
+    ],
+)
+def test_what_covers_a_file(lines: str, path: str, expected: bool) -> None:
+    assert Patterns(lines.split("\n")).covers(path.split("/")) is expected

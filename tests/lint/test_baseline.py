@@ -89,8 +89,15 @@ def test_what_keeps_promptguard_from_judging_is_never_known(folder: Path, detect
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"version": 2, "findings": {}}', '{"version": 1, "findings": []}', '{"version": 1, "findings": {"a": 1}}']
-    + [
+    [
+        *(
+            "",
+            "[]",
+            "{}",
+            '{"version": 2, "findings": {}}',
+            '{"version": 1, "findings": []}',
+            '{"version": 1, "findings": {"a": 1}}',
+        ),
         '{"version": 1, "findings": {"a": {"PG101": {"x": true}}}}',
         '{"version": 1, "findings": {"a": {"PG101": []}}}',
         "[" * 100_000,
