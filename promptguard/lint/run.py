@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
@@ -78,8 +78,9 @@ def lint_files(
     keep = cache if all(item.name is None for item in settings.prompts) else None  # else a result may depend on other files
     done: list[FileResult | None] = []
     waiting: list[_Job] = []
+    sieve = _Sieve(settings, keep)
     for target in targets:
-        result, size = _quick_result(target, settings, keep)
+        result, size = sieve.result(target)
         done.append(result)
         if result is None:
             waiting.append(_Job(target.path, target.named, size, target.error))
@@ -201,43 +202,53 @@ def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False)
     return 3 if paths_given and not result.files else 0
 
 
-def _quick_result(target: Target, settings: Settings, cache: Cache | None) -> tuple[FileResult | None, int]:
-    """The result of a file that need not be checked, or not again; else ``None`` and its size, as far as it was read."""
-    if target.error is not None:
-        return None, 0
-    try:
-        if is_model(target.path):
-            stamp = model_stamp(target.path, named=target.named)
-            if stamp is None:
+class _Sieve:
+    """Takes out the files that need not be checked, or not again."""
+
+    def __init__(self, settings: Settings, cache: Cache | None) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._may_hold: Callable[[str, bytes], bool] | None = None
+
+    def result(self, target: Target) -> tuple[FileResult | None, int]:
+        """The result of such a file; of another one ``None`` and its size, as far as it was read."""
+        if target.error is not None:
+            return None, 0
+        try:
+            if is_model(target.path):
+                stamp = model_stamp(target.path, named=target.named)
+                if stamp is None:
+                    return FileResult(target.path, checked=False), 0
+                return self._kept(target, stamp), _MODEL_COSTS
+            data = read_head(target.path, size=_HEAD)
+            whole = len(data) < _HEAD
+            found = self._kept(target, data) if whole else None
+            if found is not None:
+                return found, 0
+            if not target.named and not self._holds(target.path, data):
                 return FileResult(target.path, checked=False), 0
-            return _kept(target, stamp, cache), _MODEL_COSTS
-        data = read_head(target.path, size=_HEAD)
-        whole = len(data) < _HEAD
-        found = _kept(target, data, cache) if whole else None
-        if found is not None:
-            return found, 0
-        if not target.named and not _may_hold_prompt(target.path, data, settings):
-            return FileResult(target.path, checked=False), 0
-        if not whole:
-            data = read_bytes(target.path, limit=MAX_BYTES)
-            found = _kept(target, data, cache)
-    except InputError:
-        return None, 0  # it is said where the file is checked
-    return found, len(data)
+            if not whole:
+                data = read_bytes(target.path, limit=MAX_BYTES)
+                found = self._kept(target, data)
+        except InputError:
+            return None, 0  # it is said where the file is checked
+        return found, len(data)
 
+    def _kept(self, target: Target, data: bytes) -> FileResult | None:
+        if self._cache is None or not self._cache.entries:
+            return None
+        return self._cache.get(result_key(target.path, target.named, data), target.path)
 
-def _kept(target: Target, data: bytes, cache: Cache | None) -> FileResult | None:
-    return cache.get(result_key(target.path, target.named, data), target.path) if cache is not None and cache.entries else None
+    def _holds(self, path: str, head: bytes) -> bool:
+        if self._may_hold is None:
+            from promptguard.lint.reading import may_hold_prompt  # not needed where all results are in the cache
 
-
-def _may_hold_prompt(path: str, head: bytes, settings: Settings) -> bool:
-    from promptguard.lint.reading import may_hold_prompt  # which is not needed where all results are in the cache
-
-    name = path.replace(os.sep, "/")
-    if may_hold_prompt(name, head) or (settings.prompts and _is_declared(path, settings)):
-        return True
-    # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
-    return b"\0" in head and may_hold_prompt(name, b"")
+            self._may_hold = may_hold_prompt
+        name = path if os.sep == "/" else path.replace(os.sep, "/")
+        if self._may_hold(name, head) or (self._settings.prompts and _is_declared(path, self._settings)):
+            return True
+        # A prompt by its name that is binary, or UTF-16, is a prompt that cannot be read.
+        return b"\0" in head and self._may_hold(name, b"")
 
 
 def _is_declared(path: str, settings: Settings) -> bool:

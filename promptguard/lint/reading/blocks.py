@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from promptguard.checks.base import BLOCKS, Block, Embedding, Region
 from promptguard.core.errors import InputError
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Block as Statement
-from promptguard.parse.template_nodes import Node, Template
+from promptguard.parse.template_nodes import Node, Template, Text
 
 Switch = tuple[int, Block]
 """An offset, and the block that begins there."""
@@ -147,6 +148,13 @@ def chat_marks(text: str, start: int = 0) -> list[Switch]:
     if len(roles) < 2 or roles[-1] not in ("assistant", "response") or text[headings[-1].end() :].strip():
         return []
     return [(match.start(), _HEADINGS[role]) for match, role in zip(headings, roles, strict=True)]
+
+
+def in_texts(template: Template, switches: Sequence[Switch]) -> list[Switch]:
+    """Those that stand in the text of a template, not in its code."""
+    ranges = [(node.start, node.end) for node in template.walk() if isinstance(node, Text)]
+    starts = [start for start, _ in ranges]
+    return [switch for switch in switches if (at := bisect_right(starts, switch[0])) and switch[0] < ranges[at - 1][1]]
 
 
 def regions(

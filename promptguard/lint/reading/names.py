@@ -41,7 +41,7 @@ _FOREIGN_SUFFIXES = _set(
     sh bash zsh fish ksh ps1 psm1 bat cmd awk sql ddl hql tf tfvars hcl nix
     yaml yml toml ini cfg conf cnf env properties plist service socket timer target mount netdev network desktop
     dockerfile containerfile makefile mk cmake ninja tex latex rst adoc csv tsv ics vcf ipynb lock pem crt crontab cron sudoers
-    repo vhost htaccess nginx
+    repo vhost htaccess nginx manifest
     """
 )
 _FOREIGN_NAMES = _set(
@@ -139,14 +139,15 @@ def inner_suffix(path: str) -> str:
 
 def is_foreign_template(path: str) -> bool:
     """Whether the name of a Jinja template says that it makes something else than a prompt."""
+    folders = path.lower().split("/")[:-1]
+    if _is_named_for_people(path[path.rfind("/") + 1 :]) or ("roles" in folders and "templates" in folders):  # Ansible's
+        return True
     inner = inner_suffix(path)
     if inner:
         return inner in _FOREIGN_SUFFIXES
     name = stem(path).lower().lstrip(".")
     found = words(name)
-    folders = path.lower().split("/")[:-1]
-    ansible = "roles" in folders and "templates" in folders
-    return ansible or name in _FOREIGN_NAMES or (len(found) > 1 and found[-1] in _FOREIGN_ENDS)
+    return name in _FOREIGN_NAMES or (len(found) > 1 and found[-1] in _FOREIGN_ENDS)
 
 
 def is_for_people(path: str) -> bool:
@@ -193,7 +194,8 @@ def says_prompt(path: str) -> bool:
 def _is_prompt_folder(folder: str) -> bool:
     if folder.lower() in _PROMPT_FOLDERS:
         return True
-    return _is_prompt(words(folder))
+    found = [word for word in words(folder) if word != "v" and not word.isdigit()]
+    return _is_prompt(found) and found[-1] in _PROMPT
 
 
 def _is_prompt(found: list[str]) -> bool:

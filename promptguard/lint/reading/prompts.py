@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from promptguard.checks.base import Block, Document, Embedding, Kind, Placeholder, Syntax
 from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
-from promptguard.lint.reading.blocks import Switch, chat_marks, comment_marks, regions, role_lines, template_blocks
+from promptguard.lint.reading.blocks import Switch, chat_marks, comment_marks, in_texts, regions, role_lines, template_blocks
 from promptguard.lint.reading.evidence import is_chat_template
 from promptguard.parse.placeholders import find_placeholders, outputs
 from promptguard.parse.template import parse_template
@@ -71,13 +71,15 @@ def make_document(
     if syntax == "jinja":
         template = parse_template(_blanked(text, start))
         if source.kind == "chat-template" or (source.kind == "jinja" and is_chat_template(template)):
-            kind = "chat-template"
+            kind, base = "chat-template", origin.block or "system"
         switches = template_blocks(template, base)
         placeholders = [Placeholder(node.start, node.end, node.expression) for node in outputs(template)]
     elif syntax is not None:
         placeholders = [Placeholder(*found) for found in find_placeholders(text, syntax, skip=skip, start=start)]
-    if not switches:
+    if not switches and kind == "prompt":
         switches = role_lines(text, start, certain=roles) or chat_marks(text, start)
+        if switches and template is not None:
+            switches = in_texts(template, switches)
     head = _head(text, start, template) if marks and origin.block is None else None
     return Document(
         source,

@@ -14,6 +14,8 @@ from promptguard.parse.markdown import front_matter
 
 _MUSTACHE = regex(r"^[ \t]*(?:template|format|type|template_format)[ \t]*:[ \t]*[\"']?(?:mustache|handlebars)\b", re.MULTILINE)
 
+_ROLE = re.compile(r"\{\{[ ]?role[ ]{1,9}[\"']")  # Handlebars, as Dotprompt has it
+
 
 def prompty_document(source: Source, origin: Origin, base: Block) -> Document:
     """The document of such a file: what stands behind the front matter.
@@ -30,4 +32,5 @@ def prompty_document(source: Source, origin: Origin, base: Block) -> Document:
 
 
 def _syntax(text: str, start: int) -> Syntax | None:
-    return "mustache" if _MUSTACHE.search(text, 0, start) else guess_syntax(text[start:])
+    said = _MUSTACHE.search(text, 0, start) or _ROLE.search(text, start)
+    return "mustache" if said else guess_syntax(text[start:])

@@ -249,7 +249,7 @@ class _Finder:
         if key in _CERTAIN:
             return template or self._lenient or not beside_messages
         if key.endswith(("_prompt", "_prompt_template")) and key != "negative_prompt":
-            return template or self._sure or _is_long(text)
+            return self._sure or begins_like_prompt(text)  # else it may be a question to somebody at a terminal
         if key in _POSSIBLE:
             return about_prompts and (template or self._lenient)
         return self._sure and at_top and key not in _NOT_PROMPTS and (template or _is_long(text))

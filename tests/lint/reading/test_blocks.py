@@ -6,6 +6,8 @@ from promptguard.core.errors import InputError
 from promptguard.lint.reading import read_documents
 from promptguard.lint.settings import PromptDeclaration, Settings
 
+CHAT = "{% for m in messages %}<|im_start|>user{{ m.role }}{% endfor %}{{ bos_token }}"
+
 
 def blocks(path: str, text: str, *declared: PromptDeclaration) -> list[tuple[str, str]]:
     """Block and text of each region of all documents."""
@@ -60,7 +62,7 @@ def test_the_name_says_the_block(path: str, block: str):
         ("a.j2", "{% block rules %}b{% endblock %}", [("system", "{% block rules %}b{% endblock %}")]),
         ("a.prompty", "---\nname: a\n---\nuser:\nb\n", [("user", "user:\nb\n")]),
         ("a.prompty", "---\n# promptguard: block=user\n---\nb\n", [("user", "b\n")]),
-        ("a.prompt", "a\n{{role \"user\"}}\nb", [("system", "a\n"), ("user", "{{role \"user\"}}\nb")]),
+        ("a.prompt", "a\n{{role 'user'}}\n{{b}}", [("system", "a\n"), ("user", "{{role 'user'}}\n{{b}}")]),
         ("a.j2", "# system:\na\n# user:\nb\n", [("system", "# system:\na\n"), ("user", "# user:\nb\n")]),
         ("a.j2", "Roles:\nsystem:\nuser:\n", [("system", "Roles:\nsystem:\nuser:\n")]),
         (
@@ -77,6 +79,8 @@ def test_the_name_says_the_block(path: str, block: str):
             "Be brief.\n### User\nb\n### Assistant:\n",
             [("system", "Be brief.\n"), ("user", "### User\nb\n"), ("history", "### Assistant:\n")],
         ),
+        ("a.j2", "a{{ '<|im_start|>user' }}", [("system", "a{{ '<|im_start|>user' }}")]),
+        ("user.jinja", CHAT, [("system", CHAT)]),
         ("prompts/a.md", "## User\nIs old.\n## Tone\nKind.", [("system", "## User\nIs old.\n## Tone\nKind.")]),
         ("AGENTS.md", "---\na: b\n---\nBe brief.", [("system", "Be brief.")]),
         ("prompts/a.yaml", "system: Be brief.\nuser: Ask me.\n", [("system", "Be brief."), ("user", "Ask me.")]),
