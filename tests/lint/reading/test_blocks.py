@@ -80,7 +80,7 @@ def test_the_name_says_the_block(path: str, block: str):
         ("prompts/a.md", "## User\nIs old.\n## Tone\nKind.", [("system", "## User\nIs old.\n## Tone\nKind.")]),
         ("AGENTS.md", "---\na: b\n---\nBe brief.", [("system", "Be brief.")]),
         ("prompts/a.yaml", "system: Be brief.\nuser: Ask me.\n", [("system", "Be brief."), ("user", "Ask me.")]),
-        ("prompts/a.yaml", "system: Be brief, please.\nprompt: Sum up {{ a }}", [("system", "Be brief, please."), ("user", "Sum up {{ a }}")]),
+        ("prompts/a.yaml", "system: Be brief.\nprompt: Sum {{ a }} up", [("system", "Be brief."), ("user", "Sum {{ a }} up")]),
         ("prompts/a.yaml", "role: x\nprompt: Sum up {{ a }}", [("system", "Sum up {{ a }}")]),
         (
             "prompts/a.yaml",
