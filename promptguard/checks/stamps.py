@@ -174,6 +174,11 @@ def _id(label: re.Match[str], text: str, limit: int) -> tuple[int, int] | None:
     return None
 
 
+def _uuid(label: re.Match[str], text: str, limit: int) -> tuple[int, int] | None:
+    found = _ids()[0][0].match(text, label.end(), limit)
+    return found.span() if found is not None else None
+
+
 def _mixed(value: str) -> bool:
     """Whether a word has both digits and letters, as an id has."""
     return any(character.isdigit() for character in value) and any(character.isalpha() for character in value)
@@ -238,6 +243,13 @@ _SHAPES = (
         rf"(?:^|[\s>*#|<\[(,;-])(?:x[-_])?(?:(?:{'|'.join(_SUBJECTS)})[\s_-]?(?:id|uuid|token|key|nonce)|nonce|trace[-_]?parent)"
         rf"{_SEPARATOR}",
         _id,
+        "an id that was pasted in",
+    ),
+    _Shape(  # "Session: 45 minutes" is no id
+        "PG102",
+        _SUBJECTS,
+        rf"(?:^|[\s>*#|<\[(,;-])(?:{'|'.join(_SUBJECTS)})[*_`]{{0,3}}\s?[:=][*_`'\"]{{0,3}}\s{{0,3}}[*_`'\"]{{0,3}}",
+        _uuid,
         "an id that was pasted in",
     ),
 )

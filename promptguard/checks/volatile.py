@@ -42,6 +42,8 @@ def _set(text: str) -> frozenset[str]:
 _DAYS = _set("date day weekday month year today yesterday tomorrow week")
 _PROCESS = _set("hostname host gethostname pid getpid uname node platform environ getenv env environment os workspace")
 
+_ASKED = _set("question query input message")
+
 # What is counted anew on each turn; other counts (``tool_count``) are sizes of something that stays.
 _COUNTED = _set("message messages turn token tokens request retry call step attempt query conversation visit error")
 
@@ -161,7 +163,8 @@ def _of_kind(kind: Kind, name: str, confidence: Confidence) -> Nature:
     if kind == "user":
         return Nature("PG103", "who the user is", "conversation", confidence)
     if kind == "memory":
-        return Nature("PG105", "retrieved content", "request", confidence)
+        what = "what the user asks" if found[-1] in _ASKED else "retrieved content"
+        return Nature("PG105", what, "request", confidence)
     if kind == "counter":
         return Nature("PG104", "a counter", "request", confidence)
     changes: Changes = "deployment" if not _PROCESS.isdisjoint(found) else "conversation"

@@ -199,6 +199,7 @@ STAMPS = {
     "Generated at 29.11.2026, 10:11": "PG101 29.11.2026, 10:11",
     "timestamp: 2026-11-29 10:11:12": "PG101 2026-11-29 10:11:12",
     "Session ID: 7f3c2a9b1e4d": "PG102 7f3c2a9b1e4d",
+    "**Session:** 550e8400-e29b-41d4-a716-446655440000": "PG102 550e8400-e29b-41d4-a716-446655440000",
     "x-request-id: req_8Hsk29dkslq2": "PG102 req_8Hsk29dkslq2",
     "trace id = 01ARZ3NDEKTSV4RRFFQ69G5FAV": "PG102 01ARZ3NDEKTSV4RRFFQ69G5FAV",
     "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01": (
@@ -239,6 +240,8 @@ Dates are written YYYY-MM-DD.
 https://example.org/2024/05/01/now?session_id=7f3c2a9b1e4d
 Save files in /tmp/scratch or /tmp/report-2024.pdf.
 "session_id": "7f3c2a9b1e4d"
+Session: 45 minutes
+Run: 7f3c2a9b1e4d
 <example>Session ID: 7f3c2a9b1e4d</example>
 """
 
@@ -305,3 +308,8 @@ def test_a_last_line_without_a_line_end_gets_one() -> None:
 )
 def test_a_line_stays_where_moving_would_do_no_good(text: str) -> None:
     assert fixed(text) == text
+
+
+def test_what_the_user_asks_is_no_retrieved_content() -> None:
+    (hit,) = hits(jinja("{{ question }}\nBe kind."))
+    assert hit.message == "`{{ question }}` prints what the user asks, which changes with every request"

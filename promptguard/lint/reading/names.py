@@ -180,15 +180,14 @@ def says_prompt(path: str) -> bool:
         return False
     if name.lower().endswith(".prompt"):
         return True
-    if _is_prompt(found):
+    folders = path.split("/")[:-1]
+    in_documentation = any(folder.lower() in _FOLDERS_FOR_PEOPLE for folder in folders)
+    if _is_prompt(found) and not (in_documentation and len(found) == 1):  # docs/prompts.md is about them
         return True
     rest = [word for word in found if word not in _FILLING and not word.isdigit()]
     if any(word in _WHOLE for word in rest) and all(word in _WHOLE or word in _WITH_WHOLE for word in rest):
         return True
-    folders = path.split("/")[:-1]
-    if any(folder.lower() in _FOLDERS_FOR_PEOPLE for folder in folders):
-        return False
-    return any(_is_prompt_folder(folder) for folder in folders[-3:])
+    return not in_documentation and any(_is_prompt_folder(folder) for folder in folders[-3:])
 
 
 def _is_prompt_folder(folder: str) -> bool:

@@ -210,9 +210,9 @@ class _Finder:
         """Take the prompts of a mapping; the keys that need no further look."""
         keys = {_snake(name) for name, _ in value.items}
         recorded = not keys.isdisjoint(_OF_A_RECORD)
-        said = {_snake(name) for name, child in value.items if _is_prose(child.text)}
-        about_prompts = self._sure or not keys.isdisjoint(_BESIDE) or ("system" in said and "user" in keys)
-        has_system = any("system" in (_CERTAIN.get(key), _POSSIBLE.get(key)) for key in said)
+        says = {_snake(name): child.text for name, child in value.items if " " in child.text.strip()}
+        has_system = any("system" in (_CERTAIN.get(key), _POSSIBLE.get(key)) for key in says)
+        about_prompts = self._sure or not keys.isdisjoint(_BESIDE) or ("user" in keys and _is_prose(says.get("system", "")))
         syntax = _syntax_beside(value)
         taken: set[str] = set()
         for name, child in value.items:

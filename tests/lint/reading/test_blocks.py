@@ -84,6 +84,8 @@ def test_the_name_says_the_block(path: str, block: str):
         ("prompts/a.md", "## User\nIs old.\n## Tone\nKind.", [("system", "## User\nIs old.\n## Tone\nKind.")]),
         ("AGENTS.md", "---\na: b\n---\nBe brief.", [("system", "Be brief.")]),
         ("prompts/a.yaml", "system: Be brief.\nuser: Ask me.\n", [("system", "Be brief."), ("user", "Ask me.")]),
+        ("prompts/a.yaml", "system: Be brief.\nprompt: Sum {{ a }} up", [("system", "Be brief."), ("user", "Sum {{ a }} up")]),
+        ("prompts/a.yaml", "role: x\nprompt: Sum up {{ a }}", [("system", "Sum up {{ a }}")]),
         (
             "prompts/a.yaml",
             "# promptguard: block=user\nprompt: |\n  Be brief.\n  # promptguard: block=history\ntemplate: Be kind to me.\n",
