@@ -7,9 +7,10 @@ output: the engine makes a ``Finding`` of a hit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from promptguard.core.finding import Confidence, Edit, Fix, Severity
+from promptguard.core.light import NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Expr, Template
 

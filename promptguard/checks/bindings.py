@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from promptguard.checks.base import PREFIX, Changes, Document
 from promptguard.checks.volatile import (
@@ -38,6 +38,7 @@ from promptguard.checks.volatile import (
     of_declared,
     of_variable,
 )
+from promptguard.core.light import NamedTuple
 from promptguard.parse.template_nodes import (
     Attr,
     Block,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from promptguard.checks.base import Changes
+from promptguard.core.light import NamedTuple, regex
 
 LiteralKind = Literal["clock", "id", "temp-path", "environment"]
 
@@ -54,9 +55,7 @@ _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
 # A cheap look at what every value has in it; only where it finds something the line is read. The other patterns are compiled when
 # they are first used, since most texts never come to them.
-_TRIGGER = re.compile(
-    r"\d(?::[0-5]\d|\d{3}|[A-Fa-f]|(?<=[A-Fa-f]\d)|[G-Zg-z]{1,8}\d)|/(?:home|Users|tmp|var)/|\\(?:Users|Temp)\\"
-)
+_TRIGGER = regex(r"\d(?::[0-5]\d|\d{3}|[A-Fa-f]|(?<=[A-Fa-f]\d)|[G-Zg-z]{1,8}\d)|/(?:home|Users|tmp|var)/|\\(?:Users|Temp)\\")
 _LONGEST = 200  # code points of a value in front of what triggers
 
 # Every value starts at the edge of a word and has a digit in it, or is a path.

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from promptguard.checks.base import Document, Hit, shown
+from promptguard.core.light import regex
 from promptguard.parse.commands import Launch, Setting, Word, assignment, read_dockerfile, read_script
 
 SERVER_WORDS = ("llama-server", "llama.cpp", "llama_cpp.server", "vllm", "ollama", "sglang", "LLAMA_ARG_", "OLLAMA_")
@@ -29,10 +30,10 @@ _PREFIXES = {"LLAMA_ARG_": "llama.cpp", "OLLAMA_": "ollama"}
 
 _FALSE = frozenset({"false", "off", "disabled", "no", "0"})
 _TRUE = frozenset({"true", "on", "enabled", "yes", "1"})
-_NUMBER = re.compile(r"-?[0-9]{1,9}")
-_SHORT_NUMBER = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([kKmM]?)")
+_NUMBER = regex(r"-?[0-9]{1,9}")
+_SHORT_NUMBER = regex(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([kKmM]?)")
 _SCALES = {"": 1, "k": 1000, "K": 1 << 10, "m": 10**6, "M": 1 << 20}
-_NO_TIME = re.compile(r"0(?:ms|s|m|h)?")
+_NO_TIME = regex(r"0(?:ms|s|m|h)?")
 
 # A server for embeddings or ranking has neither a conversation nor a prefix worth keeping.
 _NO_CHAT = frozenset({"--embedding", "--embeddings", "--rerank", "--reranking", "--is-embedding"})

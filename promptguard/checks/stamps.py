@@ -9,8 +9,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import NamedTuple
 
+from promptguard.core.light import NamedTuple, regex
 from promptguard.prompts.literals import DAY, MONTH, TIME, UUID, WEEKDAY, ZONE
 
 _AROUND = 200  # code points on each side of a digit that are looked at
@@ -20,7 +20,7 @@ _HEADER_LINES = 3
 _LONGEST_HEADER = 300
 
 _TEMPORARY = ("/tmp/", "/var/folders/")  # noqa: S108 - to be found, not used
-_DIGITS = re.compile(r"[0-9][0-9a-fA-F]")
+_DIGITS = regex(r"[0-9][0-9a-fA-F]")
 
 
 class Stamp(NamedTuple):

@@ -16,6 +16,7 @@ from promptguard.checks.tools_places import JSONPlaces, Range, YAMLPlaces
 from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
+from promptguard.core.light import regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
 from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
@@ -25,7 +26,7 @@ from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
 from promptguard.toolschema.vocabulary import Role
 
-_LINE = re.compile(r"[^\r\n]+")
+_LINE = regex(r"[^\r\n]+")
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
@@ -156,8 +157,8 @@ _MESSAGES: dict[LiteralKind, str] = {
     "environment": "the folder of one machine: `{}`",
 }
 # A default that is a time of a certain second comes from a clock, one of a full minute or the end of a day from a person.
-_SECOND = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
-_ROUND = re.compile(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
+_SECOND = regex(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}")
+_ROUND = regex(r"\d:\d{2}:00(?:[.,]0+)?(?![.,:\d])|23:59:59")
 _LONGEST_TIME = 40
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from promptguard.checks.base import Changes
 from promptguard.core.finding import Confidence
+from promptguard.core.light import NamedTuple, regex
 from promptguard.prompts.names import Kind, kind_of_name, words
 
 UNKNOWN = "PG106"
@@ -168,8 +168,8 @@ def _of_kind(kind: Kind, name: str, confidence: Confidence) -> Nature:
     return Nature("PG104", "the environment", changes, confidence)
 
 
-_SECONDS = re.compile(r"%[-_0^#]?[SfsTXcrLN]")
-_MINUTES = re.compile(r"%[-_0^#]?[HIMRpkl]")
+_SECONDS = regex(r"%[-_0^#]?[SfsTXcrLN]")
+_MINUTES = regex(r"%[-_0^#]?[HIMRpkl]")
 
 
 def changes_of_format(pattern: str) -> Changes:
@@ -181,7 +181,7 @@ def changes_of_format(pattern: str) -> Changes:
 
 
 _DATE_CODES = frozenset("YymbBhdejaAuwUWGVDFxgC")
-_DIRECTIVE = re.compile(r"%[-_0^#]?([a-zA-Z])")
+_DIRECTIVE = regex(r"%[-_0^#]?([a-zA-Z])")
 
 
 def coarser_format(pattern: str) -> str | None:

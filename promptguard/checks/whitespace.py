@@ -13,6 +13,7 @@ from typing import Any
 
 from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.bounded import bounded
+from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Comment, Name, Section, Text
 
 _Range = tuple[int, int]
@@ -93,8 +94,8 @@ def _kept(text: str, node: Text) -> _Range:
 
 # PG301
 
-_LINE_ENDS_IN_SPACE = re.compile(r"[ \t](?=[\r\n])|[ \t]\Z")
-_MARKDOWN = re.compile(r"\.(?:md|markdown|mdx)(?:\.(?:j2|jinja2?))?\Z", re.IGNORECASE)
+_LINE_ENDS_IN_SPACE = regex(r"[ \t](?=[\r\n])|[ \t]\Z")
+_MARKDOWN = regex(r"\.(?:md|markdown|mdx)(?:\.(?:j2|jinja2?))?\Z", re.IGNORECASE)
 
 
 def _trailing_whitespace(document: Document, literal: _Literal) -> Iterator[Hit]:
@@ -133,7 +134,7 @@ def _spaces(run: str) -> str:
 
 # PG302
 
-_LINE_END = re.compile(r"\r\n?|\n")
+_LINE_END = regex(r"\r\n?|\n")
 _NAMES = {"\n": "LF", "\r\n": "CRLF", "\r": "CR"}
 _MOST_EDITS = 1_000
 
@@ -160,12 +161,12 @@ def _line_ends(document: Document) -> Iterator[Hit]:
 
 # PG303
 
-_INVISIBLE = re.compile(
+_INVISIBLE = regex(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u061c\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
     r"\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
-_ODD_SPACE = re.compile(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_LINE_SEPARATOR = re.compile(r"[\x85\u2028\u2029]")
+_ODD_SPACE = regex(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_LINE_SEPARATOR = regex(r"[\x85\u2028\u2029]")
 # Where such a character is meant, by what stands around it. Each pattern is run on a few code points.
 _INDIC = r"\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\ua840-\ua87f"
 _JOINED = rf"\u0600-\u08ff{_INDIC}\ufb50-\ufdff\ufe70-\ufefc"
@@ -181,8 +182,8 @@ _MEANT = {
     "ideograph": r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]$",
     "right-to-left": r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]",
 }
-_KEYCAP = re.compile(r"[0-9#*]\ufe0f?\u20e3?")
-_FLAG = re.compile(r"\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f")
+_KEYCAP = regex(r"[0-9#*]\ufe0f?\u20e3?")
+_FLAG = regex(r"\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f")
 _AROUND = 40
 _LONGEST_MEANT = 16  # more invisible characters in a row mean nothing
 
@@ -344,7 +345,7 @@ def _printed(text: str, section: Section, *, trim_blocks: bool) -> list[str]:
     return parts
 
 
-_LINE_END_BEHIND_TAG = re.compile(r"(?<=[^+][%#]\})\r?\n")
+_LINE_END_BEHIND_TAG = regex(r"(?<=[^+][%#]\})\r?\n")
 
 
 def _trimmed(text: str, node: Text) -> _Range:
@@ -387,7 +388,7 @@ def _final_newline(document: Document, literal: _Literal) -> Iterator[Hit]:
 
 # PG306
 
-_NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+_NOT_ASCII = regex(r"[\x00-\x7f]?[^\x00-\x7f]+")
 
 
 def _not_nfc(document: Document, literal: _Literal) -> Iterator[Hit]:

@@ -7,9 +7,10 @@ the same values, the help and every error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from promptguard.core.config import Option
+from promptguard.core.light import NamedTuple
 
 if TYPE_CHECKING:
     import click

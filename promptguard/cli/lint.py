@@ -150,7 +150,12 @@ def _files(
         from promptguard.lint.cache import Cache
 
         cache = Cache(plan.cache_dir, plan.settings)
-    results = lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs, cache=cache)
+    targets = find_targets(paths, plan)
+    if flags["fix"] or len(targets) > 1:  # what is half written must not stay, nor the processes that help
+        from promptguard.core.signals import unwind_on_signals
+
+        unwind_on_signals()
+    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache)
     changes: list[Change] = []
     found: list[FileResult] = []
     checker = None

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 EXIT_USAGE = 2
-EXIT_SIGNAL = 128  # plus the number of the signal, as shells say it
-EXIT_INTERRUPTED = EXIT_SIGNAL + 2
+EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -22,7 +21,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
-    _unwind_on_signals()
     sys.exit(_run(arguments))
 
 
@@ -35,18 +33,6 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
         with open(__file__[: -len("main.py")] + "help.txt", encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs as much again
             return file.read()
     return None
-
-
-def _unwind_on_signals() -> None:
-    """Let what would kill the process end it as Ctrl-C does: temporary files go, and a started engine ends at once."""
-    import signal
-
-    def end(number: int, _frame: object) -> None:
-        sys.exit(EXIT_SIGNAL + number)
-
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(getattr(signal, name), end)
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -70,10 +56,21 @@ def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
     """The command that is quick enough for the time to import click to count, where its arguments are plain."""
     if arguments[:1] != ["lint"]:
         return None
+    import gc
+
+    gc.set_threshold(100_000)  # a process that ends soon has much to make and little to collect
     from promptguard.cli import lint
 
     flags = lint.read_arguments(arguments[1:])
-    return (lambda: lint.run(flags)) if flags is not None else None
+    if flags is None:
+        return None
+
+    def run() -> int:
+        code = lint.run(flags)
+        gc.freeze()  # else the interpreter looks through everything once more when it exits
+        return code
+
+    return run
 
 
 def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
@@ -82,7 +79,9 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
 
         from promptguard.cli.commands import promptguard
         from promptguard.cli.complain import complain, say
+        from promptguard.core.signals import unwind_on_signals
 
+        unwind_on_signals()
         try:
             code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
         except click.exceptions.Exit as stop:

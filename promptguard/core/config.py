@@ -10,10 +10,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
+from promptguard.core.light import NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.core.files import StrPath

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.core.ignore import Patterns
+from promptguard.core.light import NamedTuple
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 """Folders of other people's files; those whose name begins with a dot are skipped as well."""

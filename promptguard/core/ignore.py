@@ -7,7 +7,8 @@ hours on a name that is made for it (``*a*a*a*a*b``). This one takes time propor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+
+from promptguard.core.light import NamedTuple
 
 _Test = Callable[[str], bool]
 _SPECIAL = frozenset("*?[\\")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from promptguard.checks.base import PREFIX, Document, Hit, shown
 from promptguard.checks.catalog import RULES
@@ -16,6 +15,7 @@ from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
 from promptguard.core.finding import Fix
 from promptguard.core.ignore import Patterns
+from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
 from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents

@@ -9,9 +9,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from promptguard.checks.base import BLOCKS, Block, Document
+from promptguard.core.light import NamedTuple, regex
 from promptguard.parse.template_nodes import Text
 from promptguard.prompts.counting import BUNDLED, Counter, counter
 
@@ -19,9 +19,9 @@ _CHUNK = 512  # code points from which on a chunk may end, where tokens end too
 _LONGEST = 4096  # code points at which it ends wherever that is
 _KEPT = 16 << 20  # code points of documents whose counts are kept
 
-_LINE = re.compile(rf"[^\n]{{1,{_LONGEST}}}\n?|\n")
-_JSON = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|\s+|[,:]|[^"\s,:]+', re.DOTALL)
-_BLANKS = re.compile(r"\s+|\S+")
+_LINE = regex(rf"[^\n]{{1,{_LONGEST}}}\n?|\n")
+_JSON = regex(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|\s+|[,:]|[^"\s,:]+', re.DOTALL)
+_BLANKS = regex(r"\s+|\S+")
 
 
 class Coster:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from promptguard.core.light import NamedTuple
 from promptguard.lint.result import FileResult, FixEdit, RecordedFix
 from promptguard.lint.select import ALWAYS
 

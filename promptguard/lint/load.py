@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
 from promptguard.core.config import Config, Option, load_config
 from promptguard.core.errors import ConfigError
+from promptguard.core.light import NamedTuple
 from promptguard.lint.select import check_selectors
 from promptguard.lint.settings import PromptDeclaration, Settings
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
+from promptguard.core.light import NamedTuple
 from promptguard.lint.result import FileResult, LintResult, Record
 from promptguard.lint.select import ALWAYS
 from promptguard.lint.settings import MAX_BYTES, Settings

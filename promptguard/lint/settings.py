@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from promptguard.core.light import NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.checks.base import Block, Syntax

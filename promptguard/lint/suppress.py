@@ -10,14 +10,15 @@ from promptguard.checks.base import Document
 from promptguard.checks.selectors import resolve
 from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
+from promptguard.core.light import regex
 from promptguard.core.source import Source, Span
 
 UNUSED = "PG900"
 """The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
 _OWN = frozenset({UNUSED})
 _WORD = "promptguard:"
-_DIRECTIVE = re.compile(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
-_OPENING = re.compile(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
+_DIRECTIVE = regex(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
+_OPENING = regex(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
 _LONGEST = 1000  # code points of a comment
 _CLOSING = {"{#": "#}", "<!": "-->"}
 

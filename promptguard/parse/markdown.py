@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-_FENCE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
-_OPENING = re.compile(r"---[ \t]*(?:\r\n|\r|\n)")
-_CLOSING = re.compile(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
-_INLINE = re.compile(r"(?<!`)(`{1,3})(?!`)[^`\r\n]{1,500}\1(?!`)")
+from promptguard.core.light import regex
+
+_FENCE = regex(r"^[ \t>]*(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
+_OPENING = regex(r"---[ \t]*(?:\r\n|\r|\n)")
+_CLOSING = regex(r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)")
+_INLINE = regex(r"(?<!`)(`{1,3})(?!`)[^`\r\n]{1,500}\1(?!`)")
 
 
 def code_ranges(text: str) -> list[tuple[int, int]]:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
+from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Expr, Output, Template
 
 Found = tuple[int, int, Expr | None]
 """Start and end with the braces, and what is printed; ``None`` where that cannot be said as an expression."""
 
 # Every quantifier is bounded: a line may have millions of characters.
-_FORMAT = re.compile(
+_FORMAT = regex(
     r"\{\{|\}\}"
     r"|\{(?P<name>[A-Za-z_]\w{0,99}(?:\.\w{1,100}|\[[^\[\]{}\n]{0,100}\])*|\d{0,9})"
     r"(?:![rsa])?(?::(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,100})?\}"
 )
-_MUSTACHE = re.compile(r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}")
-_DOLLAR = re.compile(r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}")
-_ERB = re.compile(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%<]|%(?!>)|<(?!%)){0,1000})%>")
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*")
+_MUSTACHE = regex(r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}")
+_DOLLAR = regex(r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}")
+_ERB = regex(r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%<]|%(?!>)|<(?!%)){0,1000})%>")
+_NAME = regex(r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*")
 _WORDS = frozenset({"else", "this"})  # what Handlebars has for itself
 
 

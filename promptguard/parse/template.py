@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from promptguard.core.light import regex
 from promptguard.parse.template_expressions import CONSTANTS, STRING, Expressions, Unreadable
 from promptguard.parse.template_nodes import (
     Block,
@@ -36,7 +37,7 @@ from promptguard.parse.template_nodes import (
 
 # A tag up to its end where that takes no counting of braces, else only what opens it. No part can match what the part behind it
 # matches too, so a failed attempt costs no more than the characters it has seen.
-_TAG = re.compile(
+_TAG = regex(
     rf"""
     \{{\{{ [-+]? \s* (?!\s) (?:
         (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
@@ -48,7 +49,7 @@ _TAG = re.compile(
     """,
     re.VERBOSE,
 )
-_OPENING = re.compile(r"\{[{%#]")
+_OPENING = regex(r"\{[{%#]")
 _BRACES = re.compile(r"\{[{%#]|[}%]\}").search
 _CODE = re.compile(r"\{[{%][-+]?\s*").match
 _STRING = re.compile(STRING).match

@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from promptguard.core.light import regex
+
 Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
 
 _LONGEST = 500  # code points of a name or an expression that are looked at
@@ -164,11 +166,11 @@ _WHOLE: dict[str, Kind] = {
     "step": "counter",
 }
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
-_STRING = re.compile(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
-_CHAIN = re.compile(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
-_CALL = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
-_DRAWS = re.compile(r"\|\s{0,9}(random|shuffle)\b")
+_WORDS = regex(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
+_STRING = regex(r"'[^'\\]{0,500}'|\"[^\"\\]{0,500}\"")
+_CHAIN = regex(r"(\|\s{0,9})?\b([A-Za-z_]\w{0,99})")
+_CALL = regex(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]")
+_DRAWS = regex(r"\|\s{0,9}(random|shuffle)\b")
 _NOT_NAMES = _set("if else elif and or not in is for true false none True False None loop defined self")
 
 

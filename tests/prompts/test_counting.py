@@ -23,6 +23,7 @@ from promptguard.core.resources import resource
 from promptguard.models.default import default_model
 from promptguard.models.make import make_tiny
 from promptguard.parse.gguf import Tensor, TensorType, Value, read_header, write_gguf
+from promptguard.prompts import counting_bundled
 from promptguard.prompts.counting import counter
 
 TEXT = resource("fixtures/models/tiny/corpus.txt").read_text(encoding="utf-8")
@@ -71,6 +72,15 @@ def test_no_token_of_the_bundled_vocabulary_is_cut_when_alone(oracle: Tokenizer)
     """The look-up of whole words rests on this."""
     words = read_header(default_model()).strings("tokenizer.ggml.tokens")[:-9]  # the last nine are taken out of the text before
     assert [word for word in words if len(oracle.model.tokenize(word)) != 1] == []
+
+
+def test_the_merges_make_every_token_of_several_letters() -> None:
+    header = read_header(default_model())
+    tokens = header.strings("tokenizer.ggml.tokens")
+    merges = counting_bundled._merges()
+    assert merges == list(header.strings("tokenizer.ggml.merges"))
+    assert {merge.replace(" ", "") for merge in merges} == {token for token in tokens[:-9] if len(token) > 1}
+    assert [token for token in tokens[-9:] if not counting_bundled._SPECIAL.fullmatch(token)] == []
 
 
 def test_run_without_a_cut_is_estimated_beyond_a_kilobyte() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from promptguard.checks.base import BLOCKS, Block, Embedding, Region
 from promptguard.core.errors import InputError
+from promptguard.core.light import regex
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Block as Statement
 from promptguard.parse.template_nodes import Node, Template
@@ -16,8 +17,8 @@ Switch = tuple[int, Block]
 
 _MARK_WORD = "promptguard:"
 _VALUE = r"[ \t]*promptguard:[ \t]*block[ \t]*=[ \t]*(?P<block{0}>[\w-]{{1,40}})[ \t]*"
-_COMMENT_MARK = re.compile(rf"\{{#-?{_VALUE.format(1)}-?#\}}|<!--{_VALUE.format(2)}-->")
-_LINE_MARK = re.compile(rf"^[ \t]*#{_VALUE.format(1)}\r?$", re.MULTILINE)
+_COMMENT_MARK = regex(rf"\{{#-?{_VALUE.format(1)}-?#\}}|<!--{_VALUE.format(2)}-->")
+_LINE_MARK = regex(rf"^[ \t]*#{_VALUE.format(1)}\r?$", re.MULTILINE)
 
 ROLES: dict[str, Block] = {
     "system": "system",
@@ -45,15 +46,15 @@ _TEMPLATE_BLOCKS: dict[str, Block] = {
 }
 _PARTS = ("_prompt", "_message", "_messages", "_content", "_turn")
 _ROLE = "system|developer|user|assistant|function|tool"
-_ROLE_LINE = re.compile(rf"^[ \t]*(?:#{{1,3}}[ \t]*)?({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
-_CHAT_MARK = re.compile(
+_ROLE_LINE = regex(rf"^[ \t]*(?:#{{1,3}}[ \t]*)?({_ROLE})(?:\[[^\]\r\n]{{0,200}}\])?:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_CHAT_MARK = regex(
     r"<\|im_start\|>[ ]?(?P<a>system|developer|user|assistant|tool)\b"
     r"|<\|start_header_id\|>[ ]?(?P<b>system|user|assistant|tool|ipython)[ ]?<\|end_header_id\|>"
     r"|<\|(?P<c>system|user|assistant|tool)\|>"
     r"|<start_of_turn>(?P<d>user|model)\b"
     r"|\{\{[ ]?role[ ]{1,9}[\"'](?P<e>system|user|model|tool)[\"'][ ]?\}\}"
 )
-_HEADING = re.compile(
+_HEADING = regex(
     r"^#{1,6}[ ]?(system|user|human|instruction|input|assistant|response)[ ]?:?[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
 )
 _HEADINGS: dict[str, Block] = {**ROLES, "instruction": "user", "input": "user", "response": "history"}

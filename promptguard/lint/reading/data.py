@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
+from promptguard.core.light import regex
 from promptguard.core.source import Place, Source, Span
 from promptguard.lint.reading.blocks import Switch, line_marks
 from promptguard.lint.reading.names import FileKind, name_block, says_prompt
@@ -31,13 +32,13 @@ _OF_OTHERS = frozenset(
     | {"mkdocs.yml", ".pre-commit-config.yaml", ".gitlab-ci.yml", "pubspec.yaml", "codecov.yml", "compose.yml"}
 )
 _WORDS = rb"(?:prompts?|template|instructions?|messages?|backstory|system|developer|human)[a-z_]{0,40}[\"']?[ \t]{0,20}:"
-_JSON_WORDS = re.compile(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"), re.IGNORECASE)
-_YAML_WORDS = re.compile(_WORDS, re.IGNORECASE)
+_JSON_WORDS = regex(_WORDS.replace(rb"[\"']?", b'"').replace(rb"[ \t]", rb"\s"), re.IGNORECASE)
+_YAML_WORDS = regex(_WORDS, re.IGNORECASE)
 # The first key of a file that is nothing of ours, at the margin.
-_ORDINARY_YAML = re.compile(
+_ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
 )
-_ORDINARY_JSON = re.compile(rb'\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
+_ORDINARY_JSON = regex(rb'\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
 
 
 def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:

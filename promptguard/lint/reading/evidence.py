@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
 
 _HEAD = 8192
@@ -15,11 +16,11 @@ _OPENING = (
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
-_OPENING_TEXT = re.compile(r"\s{0,100}" + _OPENING)
-_OPENING_BYTES = re.compile((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("latin-1"))
+_OPENING_TEXT = regex(r"\s{0,100}" + _OPENING)
+_OPENING_BYTES = regex((r"(?:\xef\xbb\xbf)?\s{0,100}" + _OPENING).encode("latin-1"))
 
-_LEADING_TAGS = re.compile(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
-_FOREIGN_START = re.compile(
+_LEADING_TAGS = regex(r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}")
+_FOREIGN_START = regex(
     r"""
       <!doctype\b | <\?(?:xml|php)\b
     | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
@@ -35,7 +36,7 @@ _FOREIGN_START = re.compile(
     """,
     re.VERBOSE,
 )
-_FOREIGN_ANYWHERE = re.compile(
+_FOREIGN_ANYWHERE = regex(
     r"""
       \b(?:ansible_\w{1,60}|hostvars|cookiecutter\.\w|csrf_token|url_for\(|hidden_tag\(|pillar\[|grains\[|copier_answers)
     | \{\{-?\s{0,20}(?:config|ref|source)\(\s{0,20}(?:['"]|materialized)
@@ -45,7 +46,13 @@ _FOREIGN_ANYWHERE = re.compile(
     """,
     re.VERBOSE,
 )
-_CHAT_WORDS = re.compile(
+# Without one of these no match is to be looked for.
+_FOREIGN_WORDS = (
+    *("ansible_", "hostvars", "cookiecutter", "csrf_token", "url_for(", "hidden_tag(", "pillar[", "grains[", "copier_answers"),
+    *("config(", "ref(", "source(", "extends", "include", "import", "from", "load", "url", "static"),
+    *("</div>", "</td>", "</body>", "</html>"),
+)
+_CHAT_WORDS = regex(
     r"add_generation_prompt|\b[be]os_token\b|raise_exception\(|<\|\w|\[INST\]|<start_of_turn>"
     r"|(?:\brole|\[\s?['\"]role['\"]\s?\])\s{0,5}(?:==|!=)\s{0,5}['\"]"
 )
@@ -65,7 +72,15 @@ def is_foreign_text(text: str) -> bool:
     """Whether a Jinja template makes something else than a prompt: a page, a configuration, a program, a query."""
     head = text[:_HEAD]
     leading = _LEADING_TAGS.match(head)
-    return _FOREIGN_START.match(head, leading.end() if leading else 0) is not None or _FOREIGN_ANYWHERE.search(head) is not None
+    start = leading.end() if leading else 0
+    if not _is_sentence(head, start) and _FOREIGN_START.match(head, start):
+        return True
+    return any(word in head for word in _FOREIGN_WORDS) and _FOREIGN_ANYWHERE.search(head) is not None
+
+
+def _is_sentence(text: str, start: int) -> bool:
+    """Whether a capital and a small letter stand there, which begin nothing foreign but ``With``."""
+    return text[start : start + 1].isupper() and text[start] != "W" and text[start + 1 : start + 2].islower()
 
 
 def is_chat_template(template: Template) -> bool:

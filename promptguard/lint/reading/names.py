@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from promptguard.checks.base import Block
+from promptguard.core.light import regex
 
 FileKind = Literal["jinja", "text", "prompty", "yaml", "json", "jsonl"]
 
@@ -76,8 +77,8 @@ _WHOLE = frozenset({"system", "persona", "personas", "instruction", "instruction
 _WITH_WHOLE = frozenset({"message", "messages", "msg", "context", "role"})
 _PROMPT_FOLDERS = frozenset({"system", "personas", "persona", "instructions"})
 
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = regex(r"[^\W\d_]+|\d+")
+_CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
 _GENERIC = _set("prompt prompts template templates tmpl message messages msg text content body v version base default main part")
 _BLOCK_WORDS: dict[str, Block] = {
     "user": "user",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from promptguard.checks.base import Block, Document, Embedding, Kind, Placeholder, Syntax
+from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
 from promptguard.lint.reading.blocks import Switch, chat_marks, comment_marks, regions, role_lines, template_blocks
 from promptguard.lint.reading.evidence import is_chat_template

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 
 from promptguard.checks.base import Block, Document, Syntax
+from promptguard.core.light import regex
 from promptguard.core.source import Source
 from promptguard.lint.reading.blocks import line_marks
 from promptguard.lint.reading.prompts import Origin, make_document
 from promptguard.lint.reading.syntax import guess_syntax
 from promptguard.parse.markdown import front_matter
 
-_MUSTACHE = re.compile(
-    r"^[ \t]*(?:template|format|type|template_format)[ \t]*:[ \t]*[\"']?(?:mustache|handlebars)\b", re.MULTILINE
-)
+_MUSTACHE = regex(r"^[ \t]*(?:template|format|type|template_format)[ \t]*:[ \t]*[\"']?(?:mustache|handlebars)\b", re.MULTILINE)
 
 
 def prompty_document(source: Source, origin: Origin, base: Block) -> Document:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 from promptguard.checks.base import Document
+from promptguard.core.light import regex
 from promptguard.core.source import Source
 
-_SHELL = re.compile(
+_SHELL = regex(
     r"(?:.*\.(?:sh|bash|zsh|ksh|service|mk|env|just)|\.env(?:\..{1,40})?|procfile(?:\..{1,40})?|(?:gnu)?makefile|\.?justfile)\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_DOCKERFILE = re.compile(r"(?:.*\.)?(?:dockerfile|containerfile)(?:\..{1,60})?\Z", re.IGNORECASE | re.DOTALL)
-_SHEBANG = re.compile(r"#![^\n]{0,200}\b(?:ba|da|z|k)?sh\b")
+_DOCKERFILE = regex(r"(?:.*\.)?(?:dockerfile|containerfile)(?:\..{1,60})?\Z", re.IGNORECASE | re.DOTALL)
+_SHEBANG = regex(r"#![^\n]{0,200}\b(?:ba|da|z|k)?sh\b")
 
 
 def may_serve(path: str, head: bytes) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from promptguard.checks.base import Block, Syntax
+from promptguard.core.light import NamedTuple, regex
 from promptguard.lint.reading.blocks import ROLES
 from promptguard.lint.reading.evidence import begins_like_prompt
 from promptguard.lint.reading.names import words
@@ -106,7 +106,7 @@ _FORMATS: dict[str, Syntax] = {
     "handlebars": "mustache",
 }
 _LONG = 80
-_PATH = re.compile(r"[\w./\\:~-]*")
+_PATH = regex(r"[\w./\\:~-]*")
 
 
 ValueKind = Literal["mapping", "list", "text", "other"]

@@ -6,19 +6,18 @@ import re
 from collections.abc import Sequence
 
 from promptguard.checks.base import Syntax
+from promptguard.core.light import regex
 from promptguard.parse.markdown import code_ranges
 
-_ERB = re.compile(r"<%=")
-_STATEMENT = re.compile(
+_ERB = regex(r"<%=")
+_STATEMENT = regex(
     r"\{%[-+]?[ \t]*(?:if|for|set|block|include|macro|raw|extends|import|from|call|filter|with|endif|endfor)\b[^%]{0,500}%\}"
 )
-_DOUBLE = re.compile(r"(?<![$\\{])\{\{(?P<mark>[#^/>!&{]?)(?P<inside>[^{}]{1,300})\}\}")
-_PRINTED = re.compile(r"[-+]?\s*[A-Za-z_][\w.]*\s*(?:[(|\[~+*]|(?:if|or|and|in|is|not)\b|-?\Z)")
-_PAIRED = re.compile(r"\$\{([^{}\n]{0,100})\}")
-_NAME = re.compile(r"[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,5}")
-_FIELD = re.compile(
-    r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]"
-)
+_DOUBLE = regex(r"(?<![$\\{])\{\{(?P<mark>[#^/>!&{]?)(?P<inside>[^{}]{1,300})\}\}")
+_PRINTED = regex(r"[-+]?\s*[A-Za-z_][\w.]*\s*(?:[(|\[~+*]|(?:if|or|and|in|is|not)\b|-?\Z)")
+_PAIRED = regex(r"\$\{([^{}\n]{0,100})\}")
+_NAME = regex(r"[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,5}")
+_FIELD = regex(r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]")
 
 
 def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from promptguard.core.light import NamedTuple
 from promptguard.lint.result import LintResult, Record
 from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, ending, painter
 from promptguard.report.findings.words import cost, mend, where

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from promptguard.core.light import NamedTuple
 from promptguard.lint.result import LintResult, Record, RecordedFix
 from promptguard.report.plain import visible
 
