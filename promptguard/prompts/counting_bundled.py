@@ -99,10 +99,11 @@ class Bundled:
             ids.clear()
         found: list[int] = []
         marks = _SPECIAL.findall(text)
+        pieces = (_SPLIT_ASCII if text.isascii() else _SPLIT).findall
         for number, part in enumerate(_SPECIAL.split(text)):
             if number:
                 found.append(self._numbers[marks[number - 1]])
-            for piece in _SPLIT.findall(part):
+            for piece in pieces(part):
                 found += ids.get(piece) or self._encode_piece(piece)
         return found
 

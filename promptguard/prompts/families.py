@@ -1,6 +1,6 @@
 """What a llama-server does to messages for some families of chat templates, which it knows by texts in their source.
 
-As read in its ``common/chat.cpp`` and ``common/parsers``, and compared with what it renders (tests/prompts/test_apply_template.py).
+As read in its ``common/chat.cpp`` and ``common/parsers``; tests/prompts/test_apply_template.py compares with what it renders.
 """
 
 from __future__ import annotations

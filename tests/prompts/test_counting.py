@@ -276,3 +276,22 @@ def test_broken_encoding(encoding: Path) -> None:
 def test_unknown_encoding(encoding: Path, name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         counter(f"tiktoken:{name}")
+
+
+def test_bundled_gives_the_ids_of_the_engine(server: Server) -> None:
+    for text in (ODD, TEXT):
+        assert BUNDLED.encode(text) == server.tokenize(text)
+
+
+def test_a_file_gives_the_ids_that_the_bundled_tokenizer_gives() -> None:
+    assert counter(str(default_model())).encode(ODD) == BUNDLED.encode(ODD)
+
+
+@given(st.text(max_size=200))
+def test_there_are_as_many_ids_as_are_counted(text: str) -> None:
+    assert len(BUNDLED.encode(text)) == BUNDLED.count(text)
+
+
+def test_a_run_without_a_cut_has_as_many_ids_as_are_counted() -> None:
+    run = "-" * 5000
+    assert len(BUNDLED.encode(run)) == BUNDLED.count(run)
