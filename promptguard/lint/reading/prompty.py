@@ -14,7 +14,7 @@ from promptguard.parse.markdown import front_matter
 
 _MUSTACHE = regex(r"^[ \t]*(?:template|format|type|template_format)[ \t]*:[ \t]*[\"']?(?:mustache|handlebars)\b", re.MULTILINE)
 
-_ROLE = re.compile(r"\{\{[ ]?role[ ]{1,9}[\"']")  # Handlebars, as Dotprompt has it
+_ROLE = regex(r"\{\{[ ]?role[ ]{1,9}[\"']")  # Handlebars, as Dotprompt has it
 
 
 def prompty_document(source: Source, origin: Origin, base: Block) -> Document:
