@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from promptguard.core.config import Option
 from promptguard.core.light import NamedTuple
+from promptguard.core.options import Option
 
 if TYPE_CHECKING:
     import click

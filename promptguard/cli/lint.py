@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from promptguard.cli.arguments import Flag, click_command, flag, read_plain
 from promptguard.cli.complain import say
-from promptguard.core.config import LINT_OPTIONS
 from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.options import LINT_OPTIONS
 
 if TYPE_CHECKING:
     import click

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from promptguard.core.config import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
+from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
 
 _TYPES = {
     "text": "string",
