@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from promptguard.core.config import Option
 from promptguard.core.light import TYPE_CHECKING, Any, Literal, NamedTuple
+from promptguard.core.options import Option
 
 if TYPE_CHECKING:
     import click

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from promptguard.cli.output import write_output
-from promptguard.core.config import OPTIONS, Config, load_config, origins
+from promptguard.core.config import Config, load_config, origins
+from promptguard.core.options import OPTIONS
 
 FILE = click.Path(readable=False)
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from promptguard.core.config import FORMAT_OPTIONS, load_config
+from promptguard.core.config import load_config
 from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.options import FORMAT_OPTIONS
 
 if TYPE_CHECKING:
     from promptguard.formatting.result import Options, Outcome

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from promptguard.cli.arguments import Flag, click_command, flag, read_plain
 from promptguard.cli.complain import say
 from promptguard.cli.output import write_output
-from promptguard.core.config import LINT_OPTIONS
 from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.light import TYPE_CHECKING, Any
+from promptguard.core.options import LINT_OPTIONS
 
 if TYPE_CHECKING:
     import click

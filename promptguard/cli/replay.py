@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from promptguard.core.config import REPLAY_OPTIONS, Option, load_config
+from promptguard.core.config import load_config
+from promptguard.core.options import REPLAY_OPTIONS, Option
 
 FILE = click.Path(path_type=Path, readable=False)  # our own reader says it in our own words
 # These choose what is measured; one of them on the command line replaces whichever the configuration file has.

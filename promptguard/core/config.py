@@ -1,7 +1,4 @@
-"""The configuration file: which one holds, what it may say, and where it is wrong.
-
-``OPTIONS`` is the one table of what can be set; the JSON Schema of the file (docs/schemas/config-1.json) is made from it.
-"""
+"""The configuration file: which one holds, what it may say, and where it is wrong."""
 
 # ruff: noqa: PTH100, PTH109, PTH113, PTH118, PTH119, PTH120 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
@@ -13,146 +10,14 @@ from types import MappingProxyType
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
-from promptguard.core.light import TYPE_CHECKING, Any, Literal, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
+from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Kind, Option, RuleOptions
 
 if TYPE_CHECKING:
     from promptguard.core.files import StrPath
 
-Kind = Literal["text", "path", "integer", "number", "boolean", "list", "lists", "tables"]
-
-REPORT_FORMATS = ("text", "json", "markdown", "junit")
-FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "markdown")
 API_KEY_VARIABLE = "PROMPTGUARD_API_KEY"
 _MAX_BYTES = 1 << 20
-
-
-class Option(NamedTuple):
-    """One option of a command.
-
-    Attributes:
-        name: as in the file; the flag is the same with ``--`` in front.
-        kind: the type of its value. A ``path`` is relative to the configuration file, a ``list`` is one of texts, ``lists`` is a
-            table of them, ``tables`` a list of tables.
-        help: what it does, for ``--help`` and the schema.
-        minimum, maximum: the least and the greatest allowed number, both included.
-        choices: the allowed texts, where not every text is.
-        pattern: a regular expression that every text of a list matches as a whole.
-        default: what holds where it is not given, for ``--help``.
-        fields: what each of the ``tables`` may hold.
-        required: one of the ``fields`` that cannot be left out.
-    """
-
-    name: str
-    kind: Kind
-    help: str
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: tuple[str, ...] = ()
-    pattern: str | None = None
-    default: str | None = None
-    fields: tuple[Option, ...] = ()
-    required: bool = False
-
-
-REPLAY_OPTIONS = (
-    Option("system", "path", "System prompt: plain text, or a Jinja template that is rendered anew on each turn."),
-    Option("context", "path", "JSON or YAML with values for the variables of the templates."),
-    Option("tools", "path", "Tool schemas: JSON, or a Jinja template (.j2) that gives it."),
-    Option("chat-template", "path", "Chat template to use instead of the model's own."),
-    Option("task", "path", "Folder or file of the task to run instead of the built-in four-tool task."),
-    Option(
-        "server", "text", "Address of a running llama-server to measure, such as http://jetson:8080.", pattern=r"https?://\S+"
-    ),
-    Option(
-        "engine",
-        "text",
-        "Engine to start where no server is given.",
-        choices=("llama-server", "llama-cpp-python"),
-        default="llama-server",
-    ),
-    Option("model", "path", "GGUF file to run the engine on.", default="the built-in tiny model"),
-    Option(
-        "model-from", "path", "GGUF (or tokenizer.json) to run a tiny-random twin of: same tokenizer, template and attention."
-    ),
-    Option("slot", "integer", "Slot of the server to pin the run to.", minimum=0, default="an idle one"),
-    Option(
-        "ctx-size", "integer", "Context of the started engine, in tokens.", minimum=256, maximum=1 << 24, default="fits the task"
-    ),
-    Option("swa-full", "boolean", "Keep the whole cache of sliding-window layers.", default="as the engine does"),
-    Option(
-        "timeout",
-        "number",
-        "Seconds to wait for the engine to start, and for each of its answers.",
-        minimum=1,
-        maximum=86400,
-        default="120; 600 with a server",
-    ),
-    Option("min-hit-rate", "number", "Least hit rate that passes, between 0 and 1.", minimum=0, maximum=1, default="0.8"),
-    Option("prompt-loss-tolerance", "integer", "Tokens of prompt loss that a turn may have.", minimum=0, default="0"),
-    Option("engine-loss-tolerance", "integer", "Tokens of engine loss that a turn may have.", minimum=0, default="0"),
-    Option("live", "boolean", "Let the model itself answer (temperature 0); only the tools are scripted."),
-    Option("max-turns", "integer", "Most requests of a live run.", minimum=2, maximum=1000, default="32"),
-    Option("max-tokens", "integer", "Most tokens of one reply in a live run.", minimum=1, maximum=32768, default="256"),
-    Option("compare-uncached", "boolean", "Run the task again with the cache off and give both times."),
-    Option("seed", "integer", "Seed of the values that differ between turns.", minimum=0, maximum=2**31 - 1, default="0"),
-    Option("output-format", "text", "Format of what is printed.", choices=REPORT_FORMATS, default="text"),
-    Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(REPORT_FORMATS)})=.+"),
-)
-FORMAT_OPTIONS = (
-    Option("exclude", "list", "Files and folders to leave out, in the words of .gitignore."),
-    Option("sort-properties", "boolean", "Put the properties of schemas into alphabetical order as well."),
-    Option("unsafe-fixes", "boolean", "Also normalize line ends, trailing spaces and Unicode (NFC) in descriptions."),
-)
-LINT_OPTIONS = (
-    Option("select", "list", "Rules that report: codes (PG101), prefixes of codes (PG1) or names (clock).", default="PG"),
-    Option("ignore", "list", "Rules that do not report; the longer selector holds, this one on a tie."),
-    Option("extend-select", "list", "Further rules that report."),
-    Option("per-file-ignores", "lists", "Rules that do not report, by files in the words of .gitignore."),
-    Option(
-        "ignore-at",
-        "tables",
-        "What is not reported at a place in JSON and YAML files, and below it.",
-        fields=(
-            Option("path", "text", "Files, in the words of .gitignore.", required=True),
-            Option("pointer", "text", "JSON pointer to the value.", pattern=r"(?:/[^/]*)+", required=True),
-            Option("rules", "list", "Rules that do not report there.", required=True),
-        ),
-    ),
-    Option("exclude", "list", "Files and folders to leave out, in the words of .gitignore."),
-    Option("pedantic", "boolean", "Report notes too."),
-    Option("tokenizer", "text", "What counts tokens: a tokenizer.json, a GGUF file or tiktoken:ENCODING.", default="built in"),
-    Option("baseline", "path", "File of known findings, which are not reported; promptguard baseline writes it."),
-    Option("unsafe-fixes", "boolean", "Also apply fixes that may change what a model reads."),
-    Option("output-format", "text", "Format of what is printed.", choices=FINDING_FORMATS, default="full"),
-    Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(FINDING_FORMATS)})=.+"),
-    Option("cache-dir", "path", "Folder of the cache.", default=".promptguard_cache beside the configuration file"),
-    Option("jobs", "integer", "Most processes to work with.", minimum=1, maximum=1024, default="the number of CPUs"),
-)
-PROMPT_OPTIONS = (
-    Option("path", "text", "A file, or files in the words of .gitignore.", required=True),
-    Option("block", "text", "Block that it is, or begins with.", choices=("tools", "system", "history", "user")),
-    Option(
-        "syntax",
-        "text",
-        "How its placeholders are written.",
-        choices=("jinja", "format", "mustache", "dollar", "erb"),
-        default="as the kind of file says",
-    ),
-    Option("stable", "list", "Variables whose values never change within a deployment."),
-    Option("dynamic", "list", "Variables whose values change between requests."),
-    Option("context", "text", "JSON or YAML file with values for variables, which are stable."),
-    Option("name", "text", "Name of the prompt that it is a part of; files of one name make one prompt."),
-)
-OPTIONS: Mapping[str, tuple[Option, ...]] = {"replay": REPLAY_OPTIONS, "format": FORMAT_OPTIONS, "lint": LINT_OPTIONS}
-"""The options of each command that has a table of its own in the file."""
-TABLES: Mapping[str, str] = {
-    "prompts": "Declared prompts: which files they are, and what is known of their variables.",
-    "rules": "Options of rules, by code.",
-}
-"""What else the file may hold."""
-
-RuleOptions = Mapping[str, tuple[Option, ...]]
-"""The options of each rule, by code."""
 
 
 class Config(NamedTuple):

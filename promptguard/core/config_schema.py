@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from promptguard.core.config import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
 from promptguard.core.light import Any
+from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
 
 _TYPES = {
     "text": "string",

@@ -1,7 +1,6 @@
 """Which files of a tree to look into."""
 
 # pathlib takes longer to import than a small file takes to check
-# pathlib takes longer to import than a small file takes to check
 # ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120, PTH206
 from __future__ import annotations
 

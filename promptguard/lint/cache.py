@@ -5,7 +5,6 @@ file, its path below the root, and the result. What does not read as a result is
 """
 
 # pathlib takes longer to import than a small file takes to check
-# pathlib takes longer to import than a small file takes to check
 # ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
 from __future__ import annotations
 

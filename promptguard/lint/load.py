@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
-from promptguard.core.config import Config, Option, load_config
+from promptguard.core.config import Config, load_config
 from promptguard.core.errors import ConfigError
 from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
+from promptguard.core.options import Option
 from promptguard.lint.select import check_selectors
 from promptguard.lint.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:
-    from promptguard.core.config import Kind
     from promptguard.core.discover import Rule as Excluded
+    from promptguard.core.options import Kind
 
 CACHE = ".promptguard_cache"
 

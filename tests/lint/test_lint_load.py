@@ -8,8 +8,8 @@ import pytest
 from promptguard.checks.base import BLOCKS, SYNTAXES
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
-from promptguard.core.config import FINDING_FORMATS, PROMPT_OPTIONS, Option
 from promptguard.core.errors import ConfigError
+from promptguard.core.options import FINDING_FORMATS, PROMPT_OPTIONS, Option
 from promptguard.lint.load import make_plan, rule_options
 from promptguard.lint.settings import PromptDeclaration, Settings
 from promptguard.report.findings import FORMATS

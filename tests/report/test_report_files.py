@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from promptguard.core.config import REPORT_FORMATS
 from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.options import REPORT_FORMATS
 from promptguard.replay.result import Result
 from promptguard.report.files import FORMATS, check_target, parse_report_option, parse_report_options, render, show, write_report
 
