@@ -23,6 +23,8 @@ Kind = Literal["prompt", "tools", "chat-template", "serving"]
 KINDS: tuple[Kind, ...] = ("prompt", "tools", "chat-template", "serving")
 Syntax = Literal["jinja", "format", "mustache", "dollar", "erb"]
 SYNTAXES: tuple[Syntax, ...] = ("jinja", "format", "mustache", "dollar", "erb")
+TOKENS_BEHIND = "\0"
+"""Stands in a message for "n tokens": the static ones behind the place, which the engine counts."""
 Changes = Literal["request", "minute", "day", "conversation", "deployment"]
 """How often a value changes. ``conversation``: it is another one in every conversation and stays within it."""
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
-from promptguard.checks.base import Changes, Document, Hit, make_fix, shown
+from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.stamps import stamps
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
@@ -133,10 +133,9 @@ class _Report:
             yield self._early(*first, "note")
 
     def _early(self, place: Print, origin: Origin, severity: Severity) -> Hit:
-        count = self._static.behind(place.end)
         message = "prints a variable that is declared to change" if origin.declared else "prints a variable"
-        if count:
-            message += f" in front of {count:,} static characters: put it behind them, at the end of the block"
+        if self._static.behind(place.end):
+            message += f" in front of {TOKENS_BEHIND} of static text: put it behind them, at the end of the block"
         return self._hit(place, origin, message, severity)
 
     def _hit(self, place: Print, origin: Origin, message: str, severity: Severity | None = None) -> Hit:

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from promptguard.checks.base import PREFIX, Document, Hit, shown
+from promptguard.checks.base import PREFIX, TOKENS_BEHIND, Document, Hit, shown
 from promptguard.checks.catalog import RULES
 from promptguard.checks.registry import detectors
 from promptguard.core.digest import digest
@@ -191,6 +191,7 @@ class Checker:
             tokens = hit.tokens_lost
             if tokens is None and document is not None and block in PREFIX and document.regions:
                 tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
+            message = hit.message.replace(TOKENS_BEHIND, "1 token" if tokens == 1 else f"{tokens or 0:,} tokens")
             if (line, end_line) not in keys:
                 keys[line, end_line] = _lines_key(file, line, end_line)
             key = digest(f"{inside}\0{hit.code}\0{keys[line, end_line]}".encode("utf-8", "surrogatepass"), 16)
@@ -205,7 +206,7 @@ class Checker:
                 name=rule.name,
                 severity=hit.severity or rule.severity,
                 confidence=hit.confidence or rule.confidence,
-                message=hit.message if file.parent is None else f"{hit.message} (in `{(documents[0].pointer or '')[1:]}`)",
+                message=message if file.parent is None else f"{message} (in `{(documents[0].pointer or '')[1:]}`)",
                 block=block,
                 tokens_lost=tokens,
                 tokenizer=coster.name if tokens is not None else None,

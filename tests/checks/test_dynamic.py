@@ -4,7 +4,7 @@ import pytest
 from checked_prompts import fixed, hits, jinja, plain, reported
 
 from promptguard.checks import dynamic
-from promptguard.checks.base import Region
+from promptguard.checks.base import TOKENS_BEHIND, Region
 from promptguard.checks.volatile import changes_of_format, coarser_format
 
 RULES = "Answer in one sentence.\nQuote your source.\n"
@@ -167,7 +167,8 @@ def test_the_first_unknown_variable_is_a_note() -> None:
     text = "{{ user.name }}{{ colour }}" + "s" * 1_200 + "{{ size }}"
     (note,) = [hit for hit in hits(jinja(text)) if hit.severity == "note"]
     assert note.message == (
-        "`{{ colour }}` prints a variable in front of 1,200 static characters: put it behind them, at the end of the block"
+        f"`{{{{ colour }}}}` prints a variable in front of {TOKENS_BEHIND} of static text:"
+        " put it behind them, at the end of the block"
     )
     options = {"PG106": {"min-static-characters": 1_201}}
     assert [hit.code for hit in dynamic.check(jinja(text), options)] == ["PG103"]

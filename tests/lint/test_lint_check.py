@@ -40,6 +40,15 @@ def test_a_record_says_all_that_a_report_needs(folder: Path) -> None:
     assert record.excerpt == ((2, 1, "Today: {{ now() }}."),)
 
 
+def test_a_variable_in_front_of_static_text_says_how_many_tokens_that_is(folder: Path) -> None:
+    declared = (PromptDeclaration(path="*.j2", dynamic=("plan",)),)
+    (record,) = check("Plan: {{ plan }}\nYou sell bicycles.\n", prompts=declared).records
+    said = f"prints a variable that is declared to change in front of {record.tokens_lost} tokens of static text"
+    assert record.message == f"`{{{{ plan }}}}` {said}: put it behind them, at the end of the block"
+    assert record.tokens_lost is not None
+    assert record.tokens_lost > 1
+
+
 def test_records_come_in_the_order_of_their_places_and_codes_each_once(folder: Path, detect: object) -> None:
     detect([hit("PG301", 5, 6), hit("PG101", 5, 6), hit("PG101", 1, 2)], [hit("PG101", 5, 6)])  # type: ignore[operator]
     assert found(check("Be brief.")) == [("PG101", 1, 2), ("PG101", 1, 6), ("PG301", 1, 6)]
