@@ -293,6 +293,7 @@ def peak(count: int) -> int:
     tracemalloc.start()
     canonical_json(tools)
     canonical_tools(tools)
+    format_text(json.dumps(tools), path="t")
     size = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return size

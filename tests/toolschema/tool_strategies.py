@@ -91,8 +91,11 @@ DIALECTS: dict[str, Callable[..., dict[str, Any]]] = {
     },
 }
 LISTS = st.one_of(*map(_wrapped, DIALECTS.values()))
-GEMINI = _wrapped(lambda name, text, schema: {"name": name, "description": text, "parameters": schema}).map(
-    lambda tools: [{"functionDeclarations": tools}]
+GEMINI = st.lists(
+    _wrapped(lambda name, text, schema: {"name": name, "description": text, "parameters": schema}).map(
+        lambda tools: {"functionDeclarations": tools}
+    ),
+    max_size=3,
 )
 HELD = LISTS.map(lambda tools: {"tools": tools, "nextCursor": "x"}) | LISTS.map(
     lambda tools: {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools, "_meta": {}}}
