@@ -93,7 +93,7 @@ KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "cause": (_matches(r"K\d+|-"), 'a cause such as K1, or "-" in quotes'),
     "kinds": (_is_kinds, f"a list of {' | '.join(KINDS)}"),
     "blocks": (_one_of("prefix", "any"), "prefix | any"),
-    "since": (_matches(r"\d+\.\d+\.\d+"), "a version such as 0.2.0"),
+    "since": (_matches(r"\d+\.\d+\.\d+"), "a version such as 0.1.0"),
     "fix": (_one_of(*FIX_KINDS), " | ".join(FIX_KINDS)),
 }
 """What a front matter must hold: whether a value will do, and what will."""

@@ -107,6 +107,8 @@ _PEOPLE = _USER_LAST | _set("author caller visitor subscriber guest student lear
 
 _PAIRS: dict[tuple[str, str], Kind] = {
     ("time", "zone"): "text",
+    ("now", "serving"): "text",
+    ("now", "playing"): "text",
     ("time", "limit"): "text",
     ("date", "format"): "text",
     ("time", "format"): "text",

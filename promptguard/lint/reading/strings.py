@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from promptguard.checks.base import Block, Syntax
 from promptguard.core.light import Literal, NamedTuple, regex
 from promptguard.lint.reading.blocks import ROLES
-from promptguard.lint.reading.evidence import begins_like_prompt
+from promptguard.lint.reading.evidence import begins_like_prompt, is_foreign_text
 from promptguard.lint.reading.names import words
 from promptguard.lint.reading.syntax import guess_syntax
 
@@ -55,6 +55,8 @@ _POSSIBLE: dict[str, Block | None] = {
     "prefix": None,
     "suffix": None,
 }
+# Keys at the top of a file whose text is a prompt if it has placeholders.
+_AT_TOP = frozenset({"system", "system_prompt", "prompt", "template", "instructions"})
 # What they say stands behind a system prompt that has a key of its own.
 _BEHIND_SYSTEM = frozenset({"prompt", "template", "prompt_template"})
 _MESSAGES = frozenset({"messages", "prompt_messages", "chat", "chat_template", "prompt", "template"})
@@ -222,6 +224,12 @@ class _Finder:
                 taken.add(name)
                 if not recorded:
                     self._add_messages(child, below, pointer, syntax)
+            elif child.kind == "list" and key == "system" and not recorded and _is_blocks(child):
+                taken.add(name)
+                blocks = [(index, dict(item.items)["text"]) for index, item in child.items]
+                if self._sure or any(_is_template(item.text, syntax) for _, item in blocks):
+                    for index, item in blocks:
+                        self._add(item, f"{below}/{index}/text", pointer, "system", syntax)
             elif child.kind == "list" and key == "prompts" and all(item.kind == "text" for _, item in child.items):
                 for index, item in child.items:
                     if _is_prose(item.text) and (self._sure or _is_template(item.text, syntax)):
@@ -250,6 +258,8 @@ class _Finder:
             return template or self._lenient or not beside_messages
         if key.endswith(("_prompt", "_prompt_template")) and key != "negative_prompt":
             return self._sure or begins_like_prompt(text)  # else it may be a question to somebody at a terminal
+        if at_top and key in _AT_TOP and _is_prose(text) and guess_syntax(text) in ("jinja", "mustache"):
+            return not is_foreign_text(text)
         if key in _POSSIBLE:
             return about_prompts and (template or self._lenient)
         return self._sure and at_top and key not in _NOT_PROMPTS and (template or _is_long(text))
@@ -280,6 +290,12 @@ def _is_messages(value: Value) -> bool:
         if role is None or content is None or role.text.lower() not in ROLES or content.kind not in ("text", "list"):
             return False
     return bool(value.items)
+
+
+def _is_blocks(value: Value) -> bool:
+    """Whether a list is one of blocks of text, as a system prompt with cache breakpoints has them."""
+    members = [dict(item.items) for _, item in value.items]
+    return bool(members) and all("text" in item and item["text"].kind == "text" for item in members)
 
 
 def _syntax_beside(value: Value) -> Syntax | None:

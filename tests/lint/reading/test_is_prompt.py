@@ -54,6 +54,10 @@ PROMPTS = [
     ("chain.json", '{"_type": "prompt", "input_variables": ["a"], "template": "Sum up {a} now."}', "prompt"),
     ("agent.json", '{"model": "m", "system_prompt": "You are a helpful clerk."}', "prompt"),
     ("chat.json", CHAT % "{{ question }}", "prompt"),
+    ("p.json", '{"system": "You are X.\\nTime: {{now}}\\nfollow"}', "prompt"),
+    ("p.yaml", "system: |\n  Sort the tickets.\n  It is {{ now() }}.\n", "prompt"),
+    ("p.json", '{"prompt": "Sort the tickets of {{ now }} by age."}', "prompt"),
+    ("request.json", '{"model": "m", "system": [{"type": "text", "text": "It is {{now}}."}], "messages": []}', "prompt"),
     ("tools.json", f"[{TOOL}]", "tools"),
     ("anything.json", f'{{"tools": [{TOOL}]}}', "tools"),
     ("broken.json", f"[{TOOL}", "tools"),
@@ -111,6 +115,9 @@ OTHERS = [
     ("chat.json", CHAT % "Where is it?"),
     ("samples.json", '[{"prompt": "Sum up {{ a }} now.", "completion": "b"}]'),
     ("request.json", '{"model": "m", "system": "You are a clerk.", "messages": ' + CHAT % "Hi there" + "}"),
+    ("request.json", '{"model": "m", "system": [{"type": "text", "text": "You are a clerk."}], "messages": ' + CHAT % "Hi" + "}"),
+    ("mail.json", '{"template": "<html><p>Dear {{ name }}, thank you.</p></html>"}'),
+    ("sample.json", '{"prompt": "Sum up {{ a }} now.", "completion": "b"}'),
     ("logs.jsonl", '{"messages": ' + CHAT % "{{ question }}" + "}\n"),
     ("openapi.json", '{"openapi": "3.1.0", "paths": {}, "system_prompt": "You are a helpful clerk."}'),
     (".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    steps:\n    - with: {prompt: You are a helpful clerk.}\n"),
@@ -138,6 +145,14 @@ def kinds(path: str, text: str) -> set[str]:
 def test_something_to_check(path: str, text: str, kind: str):
     assert kinds(path, text) == {kind}
     assert may_hold_prompt(path, text.encode())
+
+
+def test_a_prompt_beside_tools():
+    text = '{"model": "m", "system": [{"type": "text", "text": "It is {{now}}."}], "tools": [' + TOOL + "]}"
+    found = read_documents("request.json", text, Settings("/"))
+    assert [(document.kind, document.pointer, document.regions[0].block) for document in found] == [
+        ("prompt", "/system/0/text", "system")
+    ]
 
 
 @pytest.mark.parametrize(("path", "text"), OTHERS)
