@@ -177,9 +177,7 @@ class Checker:
 
     def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
         coster = Coster(self._settings.tokenizer)
-        inside = "/".join(parts_below(path, self._settings.root)) or path.replace(os.sep, "/")
-        if file.parent is not None:
-            inside += documents[0].pointer or ""
+        inside = documents[0].pointer or "" if file.parent is not None else ""
         shown_path = path.replace(os.sep, "/")
         numbers: dict[str, int] = {}
         keys: dict[tuple[int, int], str] = {}
