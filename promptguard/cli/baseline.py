@@ -22,26 +22,29 @@ def baseline(paths: tuple[str, ...], output: str | None, config: str | None) -> 
     """Write down what lint finds now, so that it reports new findings alone.
 
     PATHS are files and folders (default: the current folder). Findings are known by their file, their rule and the text of their
-    lines: they stay known when lines move. Set baseline in the configuration, or pass lint --baseline.
+    lines: they stay known when lines move. What is known of files elsewhere stays known. Set baseline in the configuration, or
+    pass lint --baseline.
 
     Exit codes: 0 done, 2 a file could not be judged; the file is not written then.
     """
     from promptguard.core.files import replace_file
-    from promptguard.lint.baseline import baseline_text
+    from promptguard.lint.baseline import baseline_root, baseline_text, read_baseline
     from promptguard.lint.load import make_plan
     from promptguard.lint.run import collect, exit_code, find_targets, lint_files
     from promptguard.report.findings import write_findings
 
     plan = make_plan({"config": config})
+    file = output or plan.baseline or DEFAULT
+    known = read_baseline(file) if os.path.lexists(file) else None
     result = collect(lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs))
     if exit_code(result, paths_given=bool(paths)) == 2:
         write_findings(result, "concise", lambda text: click.echo(text, nl=False, err=True))
         return 2
-    file = output or plan.baseline or DEFAULT
+    text = baseline_text(result.records, baseline_root(file), known=known, looked_at=paths or (".",))
     try:
-        replace_file(os.path.realpath(file), baseline_text(result.records, plan.settings.root).encode())
+        replace_file(os.path.realpath(file), text.encode())
     except OSError as error:
         raise InputError(f"the baseline cannot be written ({error.strerror or error})", where=file) from None
-    known = f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}"
-    click.echo(f"wrote {known} to {file}")
+    findings = f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}"
+    click.echo(f"wrote {findings} to {file}")
     return 0

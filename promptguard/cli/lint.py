@@ -138,7 +138,7 @@ def _baseline(plan: Plan) -> Baseline | None:
         return None
     from promptguard.lint.baseline import read_baseline
 
-    return read_baseline(plan.baseline, plan.settings.root)
+    return read_baseline(plan.baseline)
 
 
 def _files(

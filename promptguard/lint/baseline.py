@@ -1,15 +1,17 @@
 """Known findings, which are not reported: kept by path, rule and the text of the lines, never by line number."""
 
+# ruff: noqa: PTH100, PTH118, PTH120 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.core.light import Any
 from promptguard.lint.result import FileResult, Record
-from promptguard.lint.select import ALWAYS, parts_below
+from promptguard.lint.select import ALWAYS
 
 DEFAULT = ".promptguard-baseline.json"
 _VERSION = 1
@@ -21,8 +23,8 @@ class Baseline:
     """The findings of a baseline file.
 
     Args:
-        findings: how many there are, by path below ``root``, and then by code and hash of the lines.
-        root: absolute path of the folder of the configuration.
+        findings: how many there are, by path relative to ``root``, and then by code and hash of the lines.
+        root: absolute path of the folder of the baseline file.
     """
 
     def __init__(self, findings: Mapping[str, _Counts], root: str) -> None:
@@ -48,8 +50,21 @@ class Baseline:
         """How many known findings are no longer there, in the files that ``without`` was asked about."""
         return sum(sum(self._findings.get(path, {}).values()) - matched for path, matched in self._matched.items())
 
+    def besides(self, paths: Iterable[str]) -> Iterator[tuple[str, str, str, int]]:
+        """The path, code, hash and number of the known findings that are not in some files and folders."""
+        left_out = {os.path.abspath(path) for path in paths}
+        for path, counts in self._findings.items():
+            here = os.path.normpath(os.path.join(self._root, path))
+            if not any(here == top or here.startswith(os.path.join(top, "")) for top in left_out):
+                yield from ((path, code, key, count) for (code, key), count in counts.items())
 
-def read_baseline(path: str, root: str) -> Baseline:
+
+def baseline_root(path: str) -> str:
+    """The folder that the paths in a baseline file are relative to: the one that it lies in."""
+    return os.path.dirname(os.path.abspath(path))
+
+
+def read_baseline(path: str) -> Baseline:
     """Read a baseline file.
 
     Raises:
@@ -58,20 +73,33 @@ def read_baseline(path: str, root: str) -> Baseline:
     what = "the baseline"
     text = read_text(path, limit=_MAX_BYTES, what=what)
     try:
-        return Baseline(_findings(json.loads(text)), root)
+        return Baseline(_findings(json.loads(text)), baseline_root(path))
     except (ValueError, TypeError, RecursionError):
         raise InputError(
             f"{what} is not one that promptguard wrote", where=path, hint="make it anew: promptguard baseline"
         ) from None
 
 
-def baseline_text(records: Iterable[Record], root: str) -> str:
-    """The text of a baseline file with some findings; those that keep promptguard from judging are never known."""
+def baseline_text(records: Iterable[Record], root: str, *, known: Baseline | None = None, looked_at: Iterable[str] = ()) -> str:
+    """The text of a baseline file with some findings; those that keep promptguard from judging are never known.
+
+    Args:
+        records: the findings.
+        root: absolute path of the folder of the baseline file.
+        known: an earlier baseline, whose findings elsewhere are kept.
+        looked_at: the files and folders that ``records`` are about.
+    """
     findings: dict[str, dict[str, dict[str, int]]] = {}
+
+    def add(path: str, code: str, key: str, count: int) -> None:
+        hashes = findings.setdefault(path, {}).setdefault(code, {})
+        hashes[key] = hashes.get(key, 0) + count
+
+    for path, code, key, count in known.besides(looked_at) if known is not None else ():
+        add(path, code, key, count)
     for record in records:
         if record.code not in ALWAYS:
-            hashes = findings.setdefault(_inside(record.path, root), {}).setdefault(record.code, {})
-            hashes[_hash(record)] = hashes.get(_hash(record), 0) + 1
+            add(_inside(record.path, root), record.code, _hash(record), 1)
     return json.dumps({"version": _VERSION, "findings": findings}, indent=2, sort_keys=True) + "\n"
 
 
@@ -91,9 +119,9 @@ def _findings(data: Any) -> dict[str, _Counts]:
 
 
 def _hash(record: Record) -> str:
-    """The part of the fingerprint that says what stands there: its hash of path, code and lines, without the number."""
+    """The part of the fingerprint that says what stands there: its hash of code and lines, without the number."""
     return record.fingerprint.partition(":")[0]
 
 
 def _inside(path: str, root: str) -> str:
-    return "/".join(parts_below(path, root)) or path
+    return os.path.relpath(path, root).replace(os.sep, "/")

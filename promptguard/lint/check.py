@@ -19,6 +19,7 @@ from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source, Span
 from promptguard.lint.cost import Coster
 from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
+from promptguard.lint.reading.declared import find_declaration
 from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.lint.select import ALWAYS, Exceptions, parts_below, selected_codes
 from promptguard.lint.settings import MAX_BYTES, PromptDeclaration, Settings
@@ -106,7 +107,7 @@ class Checker:
         parts = [documents] if documents[0].file.parent is None else [[document] for document in documents]
         judged = []
         for part in parts:
-            found = [item for document in part for item in self._run(document)]
+            found = [item for document in part for item in (*self._broken(path, document), *self._run(document))]
             judged.append(self._judge(path, part[0].file, part, found))
         if len(judged) == 1:
             return judged[0]
@@ -121,6 +122,20 @@ class Checker:
         """The result for a file that cannot be read."""
         hit = Hit("PG901", 0, 0, reason)
         return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])._replace(checked=False)
+
+    def _broken(self, path: str, document: Document) -> Iterator[_Found]:
+        """What keeps a file that is surely a Jinja template from being one; tags that extensions may add do not."""
+        template = document.template
+        if template is None or not template.errors or document.embedding is not None or document.file.parent is not None:
+            return
+        if document.file.kind == "text":
+            declaration = find_declaration(path, self._settings)
+            if declaration is None or declaration.syntax != "jinja":
+                return
+        for at, problem in template.errors:
+            if not problem.startswith("unknown tag"):
+                yield _Found(Span(at, at), Hit("PG901", at, at, f"the template is broken: {problem}"), document)
+                return  # what follows may come of it
 
     def _run(self, document: Document) -> Iterator[_Found]:
         try:
@@ -177,9 +192,7 @@ class Checker:
 
     def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
         coster = Coster(self._settings.tokenizer)
-        inside = "/".join(parts_below(path, self._settings.root)) or path.replace(os.sep, "/")
-        if file.parent is not None:
-            inside += documents[0].pointer or ""
+        inside = documents[0].pointer or "" if file.parent is not None else ""
         shown_path = path.replace(os.sep, "/")
         numbers: dict[str, int] = {}
         keys: dict[tuple[int, int], str] = {}

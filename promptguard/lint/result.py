@@ -55,7 +55,7 @@ class Record(NamedTuple):
         excerpt: the first lines of the place, at most 3, each at most 400 code points, as (line number, first column, text).
         fix: how to mend it.
         related: other places.
-        fingerprint: stays the same when lines move: a hash of path, code and the text of the line, and a number for equal ones.
+        fingerprint: stays the same when lines move: a hash of code and text of the line, and a number for equal ones of a file.
     """
 
     path: str

@@ -316,6 +316,7 @@ def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Ite
     context = multiprocessing.get_context("fork" if forks else "spawn")
     chunks = list(_chunks(waiting))
     workers = min(jobs, len(chunks))
+    others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(settings,))
     try:
         for answers in executor.map(_check_chunk, chunks):
@@ -323,6 +324,11 @@ def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Ite
     except BrokenProcessPool:
         hint = "run it again with --jobs 1 to see where"
         raise PromptguardError("a process that checks files ended unexpectedly", hint=hint) from None
+    except BaseException:  # Ctrl-C, a signal, or nobody wants the rest: what is running may take minutes
+        for process in multiprocessing.active_children():
+            if process not in others:
+                process.kill()
+        raise
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
 
@@ -344,13 +350,23 @@ _checker: Checker | None = None  # of a process that checks files for another on
 
 
 def _begin(settings: Settings) -> None:
+    import multiprocessing
     import signal
+    import threading
 
     from promptguard.lint.check import Checker
 
     global _checker  # noqa: PLW0603 (a process pool has no other place for it)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def end_with_parent() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     _checker = Checker(settings)
 
 

@@ -12,23 +12,30 @@ from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.light import regex
 from promptguard.core.source import Source, Span
+from promptguard.parse.markdown import code_ranges
+from promptguard.parse.template_nodes import Text
 
 UNUSED = "PG900"
 """The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
 _OWN = frozenset({UNUSED})
 _WORD = "promptguard:"
 _DIRECTIVE = regex(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
+_UNKNOWN = regex(
+    r"promptguard:[ \t]{0,20}(?!(?:ignore-file|ignore|block)(?![\w-]))([a-z][\w-]{0,40})"
+    r"(?=[ \t]{0,20}(\[|=|-?#\}|-->|[\r\n]|\Z)?)"
+)
+_KNOWN = ("ignore", "ignore-file", "block")
 _OPENING = regex(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
 _LONGEST = 1000  # code points of a comment
 _CLOSING = {"{#": "#}", "<!": "-->"}
 
 
 class Problem:
-    """A suppression, or a code in one, that does nothing."""
+    """A suppression, or a code in one, that does nothing, or a directive that there is not."""
 
     __slots__ = ("end", "fix", "message", "start")
 
-    def __init__(self, start: int, end: int, message: str, fix: Fix) -> None:
+    def __init__(self, start: int, end: int, message: str, fix: Fix | None = None) -> None:
         self.start = start
         self.end = end
         self.message = message
@@ -83,6 +90,7 @@ class Suppressions:
 
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
+        self._documents = documents
         self._all = list(_comments(file, documents)) if _WORD in file.text else []
         self._of_line: dict[int | None, list[_Comment]] = {}
         for comment in self._all:
@@ -105,6 +113,8 @@ class Suppressions:
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""
         text = self._file.text
+        if _WORD in text:
+            yield from _unknown(self._file, self._documents)
         for comment in self._all:
             start, end = comment.directive
             if comment.codes is None:
@@ -160,6 +170,20 @@ def _comments(file: Source, documents: Sequence[Document]) -> Iterator[_Comment]
 
 
 def _comment(file: Source, documents: Sequence[Document], match: re.Match[str]) -> _Comment | None:
+    place = _comment_around(file, documents, match)
+    if place is None:
+        return None
+    codes = None
+    if match[2] is not None:
+        codes = [
+            _Code(part[0], match.start(2) + part.start(), match.start(2) + part.end())
+            for part in re.finditer(r"[^\s,]+", match[2])
+        ]
+    return _Comment(*place, match.span(), codes)
+
+
+def _comment_around(file: Source, documents: Sequence[Document], match: re.Match[str]) -> tuple[int, int] | None:
+    """The range of the comment that begins with what was matched; ``None`` where there is none."""
     text = file.text
     opening = _OPENING.search(text, max(0, match.start() - 26), match.start())
     if opening is None:
@@ -175,13 +199,32 @@ def _comment(file: Source, documents: Sequence[Document], match: re.Match[str]) 
         if end < 0:
             return None
         end += len(closing)
-    codes = None
-    if match[2] is not None:
-        codes = [
-            _Code(part[0], match.start(2) + part.start(), match.start(2) + part.end())
-            for part in re.finditer(r"[^\s,]+", match[2])
-        ]
-    return _Comment(opening.start(), end, match.span(), codes)
+    return opening.start(), end
+
+
+def _unknown(file: Source, documents: Sequence[Document]) -> Iterator[Problem]:
+    """Comments that say something like a directive: one in brackets or without more words, or nearly the name of one."""
+    quoted: list[tuple[int, int]] | None = None
+    for match in _UNKNOWN.finditer(file.text):
+        if _comment_around(file, documents, match) is None:
+            continue
+        if quoted is None:
+            quoted = [*code_ranges(file.text), *_raw_ranges(documents)]
+        if any(start <= match.start() < end for start, end in quoted):
+            continue
+        from difflib import get_close_matches
+
+        close = get_close_matches(match[1], _KNOWN, 1)
+        if close or match[2] is not None:
+            hint = f"; did you mean {close[0]}?" if close else ""
+            yield Problem(match.start(1), match.end(1), f"there is no directive `{match[1]}`{hint}")
+
+
+def _raw_ranges(documents: Sequence[Document]) -> Iterator[tuple[int, int]]:
+    for document in documents:
+        if document.template is not None and document.embedding is None:
+            nodes = (node for top in document.template.body for node in top.walk())
+            yield from ((node.start, node.end) for node in nodes if isinstance(node, Text) and node.raw)
 
 
 def _is_host_comment(file: Source, documents: Sequence[Document], at: int) -> bool:

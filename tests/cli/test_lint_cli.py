@@ -3,8 +3,11 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -223,6 +226,19 @@ def test_baseline(run: Run) -> None:
     assert run()[2] == ""
 
 
+def test_a_baseline_keeps_what_is_known_of_files_elsewhere(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        Path(folder, "system.j2").write_text(CLOCK)
+    known = Path(".promptguard-baseline.json")
+    run(command="baseline")
+    Path("a/system.j2").rename("a/other.j2").write_text("Be brief.\n")
+    assert run("a", command="baseline")[1] == f"wrote 0 findings to {known}\n"
+    assert list(json.loads(known.read_text())["findings"]) == ["b/system.j2"]
+    monkeypatch.chdir("b")
+    assert run("-q", "--baseline", f"../{known}") == (0, "", "")
+
+
 def test_a_baseline_of_what_cannot_be_judged_is_not_written(run: Run) -> None:
     code, out, err = run("gone.j2", "-o", "x.json", command="baseline")
     assert (code, out, Path("x.json").exists()) == (2, "", False)
@@ -309,6 +325,52 @@ def test_output_that_cannot_be_written(tmp_path: Path, redirect: str, reason: st
     done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, env=ENVIRONMENT)
     expected = f"promptguard: error: standard output cannot be written ({reason})\n"
     assert (done.returncode, done.stderr.decode()) == (2, expected)
+
+
+def children(process: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it does not happen")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_signal_ends_all_processes_at_once(tmp_path: Path, number: int, code: int) -> None:
+    for name in ("a.j2", "b.j2"):
+        (tmp_path / name).write_text(CLOCK * 15_000)
+    slow = (
+        "import sys, time; from promptguard.lint import run; from promptguard.cli.main import main\n"
+        "run._check_job = lambda *_: time.sleep(600)\n"
+        "main(['lint', '--jobs', '2', '--no-cache'])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", slow], stdout=subprocess.PIPE, cwd=tmp_path, env=ENVIRONMENT)
+    wait_for(lambda: len(children(process.pid)) == 2)
+    workers = children(process.pid)
+    wait_for(lambda: all(len(list(Path(f"/proc/{worker}/task").iterdir())) == 2 for worker in workers))  # they have begun
+    process.send_signal(number)
+    assert process.communicate(timeout=20) == (b"", None), "the workers hold the pipe no longer"
+    assert process.returncode == code
+    wait_for(lambda: not any(map(alive, workers)))
+
+
+def test_several_processes_end_and_close_the_pipe(tmp_path: Path) -> None:
+    for name in ("a.j2", "b.j2"):
+        (tmp_path / name).write_text("Be brief.\n" * 30_000 + CLOCK)
+    command = [sys.executable, "-m", "promptguard", "lint", "--jobs", "2", "--output-format", "concise"]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=ENVIRONMENT, timeout=60)
+    assert (done.returncode, done.stdout.count(b": PG101 "), done.stderr) == (1, 2, b"")
 
 
 def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:

@@ -187,3 +187,26 @@ def test_the_cost_counts_the_other_files_of_a_prompt(folder: Path) -> None:
 def test_a_prompt_file_that_is_gone_does_not_count(folder: Path) -> None:
     declared = (PromptDeclaration("system.j2", name="agent"), PromptDeclaration("gone.j2", name="agent"))
     assert found(check(CLOCK, prompts=declared)) == [("PG101", 2, 8)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (CLOCK + "{{ name\n", [("PG101", 2, 8), ("PG901", 4, 1)]),
+        ("{% if a %}\n" + CLOCK, [("PG901", 1, 1), ("PG101", 3, 8)]),
+        ("You help.\n{{ a b }} {{ c d }}\n", [("PG901", 2, 6)]),
+        ("You help.{% cache %}Be brief.{% endcache %}\n", []),
+    ],
+)
+def test_a_broken_template(folder: Path, text: str, expected: list[tuple[str, int, int]]) -> None:
+    records = check_file("a.j2", text, Settings(str(folder)), named=True).records
+    assert [(record.code, record.line, record.column) for record in records] == expected
+
+
+def test_only_what_is_surely_jinja_is_a_broken_template(folder: Path) -> None:
+    text = "You are a helper.\n{{ name }} {{ a b }}\n"
+    declared = Settings(str(folder), prompts=(PromptDeclaration(path="*.md", syntax="jinja"),))
+    assert check_file("prompts/system.md", text, Settings(str(folder))).records == ()
+    assert [record.message for record in check_file("system.md", text, declared).records if record.code == "PG901"] == [
+        "the template is broken: unexpected 'b'"
+    ]

@@ -87,6 +87,29 @@ def test_what_does_nothing_is_a_finding(folder: Path, text: str, expected: list[
     assert {(record.code, record.severity) for record in records} == {("PG900", "warning")}
 
 
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("{# promptguard: ignroe[PG101] #}\n", "a.j2", [(1, 17, "there is no directive `ignroe`; did you mean ignore?")]),
+        (
+            "<!-- promptguard: ignore-next-line[PG102] -->\n",
+            "prompts/a.md",
+            [(1, 19, "there is no directive `ignore-next-line`; did you mean ignore-file?")],
+        ),
+        ("{#- promptguard: off -#}\n", "a.j2", [(1, 18, "there is no directive `off`")]),
+        ("{# promptguard: blok=user #}\n", "a.j2", [(1, 17, "there is no directive `blok`; did you mean block?")]),
+        ("{# promptguard: see the handbook #}\n", "a.j2", []),
+        ("Write promptguard: ignroe[PG101] there.\n", "a.j2", []),
+        ("{% raw %}{# promptguard: ignroe[PG101] #}{% endraw %}\n", "a.j2", []),
+        ("```\n<!-- promptguard: ignroe[PG101] -->\n```\n", "prompts/a.md", []),
+        ("Write `{# promptguard: ignroe[PG101] #}` there.\n", "prompts/a.md", []),
+    ],
+)
+def test_directives_that_there_are_not(folder: Path, text: str, path: str, expected: list[tuple[int, int, str]]) -> None:
+    records = check(text + "You help customers.\n", path).records
+    assert [(record.line, record.column, record.message) for record in records if record.code == "PG900"] == expected
+
+
 def test_usefulness_does_not_depend_on_what_is_selected(folder: Path) -> None:
     text = CLOCK + " {# promptguard: ignore[PG101] #}\n"
     assert found(text, select=("PG3", "PG9")) == []
