@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
-from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, regex
 from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Kind, Option, RuleOptions
 
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ def _parse(path: str, text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ConfigError("the configuration file is nested too deeply", where=path) from error
     except ValueError as error:  # TOMLDecodeError, and what int() says about a number with thousands of digits
+        import re
+
         found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", str(error), re.DOTALL)
         message, line, column = found.groups() if found else (str(error), None, None)
         where = f"{path}:{line}:{column}" if line else path
@@ -309,7 +310,7 @@ def _problem(option: Option, value: Any) -> str | None:
     for text in texts:
         if not text or "\0" in text:
             return "must not be empty" if not text else "must not contain a null character"
-        if option.pattern and not re.fullmatch(option.pattern, text):
+        if option.pattern and not regex(option.pattern).fullmatch(text):
             return f"{text!r} is not of the form that is expected"
     return None
 

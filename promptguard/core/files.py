@@ -3,7 +3,6 @@
 # ruff: noqa: PTH101, PTH105, PTH108, PTH116, PTH118, PTH123 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 
@@ -142,6 +141,8 @@ def replace_file(target: StrPath, data: bytes) -> None:
     Raises:
         OSError: it cannot be written; the old file is as it was and nothing else is left in the folder.
     """
+    import contextlib  # which most runs that only read do without
+
     folder, name = os.path.split(os.fspath(target))
     temporary = os.path.join(folder, f".{name[:50]}.{os.urandom(6).hex()}.tmp")
     try:

@@ -8,7 +8,6 @@ file, its path below the root, and the result. What does not read as a result is
 # ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
 from __future__ import annotations
 
-import contextlib
 import os
 
 from promptguard import __version__
@@ -59,8 +58,13 @@ class Cache:
         line = self.entries.get(key)
         if line is None:
             return None
+        data = line.split(b"\t", 2)[-1]
+        clean = FileResult(path, checked=True)
+        if data == _written(clean).encode():  # the usual result, which is known without a library
+            self._used.add(key)
+            return clean
         try:
-            result = _result(_read(line.split(b"\t", 2)[2]))
+            result = _result(_read(data))
         except (ValueError, TypeError, IndexError, KeyError, RecursionError):
             return None
         shown = path.replace(os.sep, "/")
@@ -80,6 +84,8 @@ class Cache:
         """Write what is new, without the results of files that are gone; silent where the folder cannot be written to."""
         if not self._fresh:
             return
+        import contextlib
+
         with contextlib.suppress(OSError):
             self._make_folder()
             kept = self._kept()
@@ -152,8 +158,7 @@ class Cache:
             files = [(entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries if ".cache" in entry.name]
         files.sort(reverse=True)
         for _, path in files[_MAX_FILES:]:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            os.unlink(path)
 
 
 def settings_key(settings: Settings) -> str:

@@ -70,9 +70,7 @@ class Bundled:
     def __init__(self, name: str) -> None:
         self.name = name
         merges = _merges()
-        # Each token of more than one letter is made by one merge.
-        self._tokens = frozenset("\n".join(merges).replace(" ", "").split("\n"))
-        self._ranks = {merge: rank for rank, merge in enumerate(merges)}
+        self._ranks = dict(zip(merges, range(len(merges)), strict=True))
         self._letters = _letters()
         self._counts: dict[str, int] = {}
         self._ids: dict[str, list[int]] = {}
@@ -129,8 +127,6 @@ class Bundled:
 
     def _count_piece(self, piece: str) -> int:
         word = self._word(piece)
-        if word in self._tokens or len(word) == 1:
-            return 1  # no token of this vocabulary is cut when it stands alone
         size = len(self._merge(word[:_EXACT_BYTES]))
         return size if len(word) <= _EXACT_BYTES else size * len(word) // _EXACT_BYTES
 
