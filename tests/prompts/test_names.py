@@ -14,8 +14,8 @@ NAMES = {
     " last_user_message user_input rag_context question conversation_summary",
     "environment": "cwd os.getcwd hostname git_status git.branch branch working_directory env.HOME tmpdir host_name"
     " file_tree pid",
-    "text": "update runtime identity_rules hidden valid provider name model model_id agent.id tool_id timezone time_zone now_serving"
-    " time.zone date_format release_date response_time timeout user_rules user_agent"
+    "text": "update runtime identity_rules hidden valid provider name model model_id agent.id tool_id timezone time_zone"
+    " now_serving time.zone date_format release_date response_time timeout user_rules user_agent"
     " user_guidelines max_turns max_tokens memory_limit"
     " context_window system_message error_message account_rules discount loop.index birth_date persona email_rules rules grid"
     " invalid_input turn_rules left_align outdated knowledge static_docs bos_token environmental nowhere",
