@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from promptguard.checks.base import Document, Hit, shown
 from promptguard.core.light import Any, NamedTuple, regex
-from promptguard.parse.commands import Launch, Setting, Word, assignment, read_dockerfile, read_script
+from promptguard.parse.commands import Launch, Setting, Word, assignment, only_talks, read_dockerfile, read_script
 
 SERVER_WORDS = ("llama-server", "llama.cpp", "llama_cpp.server", "vllm", "ollama", "sglang", "LLAMA_ARG_", "OLLAMA_")
 """One of them is in every text that starts a model server or sets a variable of one."""
@@ -103,6 +103,8 @@ def _runs(launch: Launch) -> Iterator[_Run]:
     engines = set()
     settings = dict(launch.settings)  # with what was exported so far
     for command in launch.commands:
+        if only_talks(command):
+            continue
         own = {made.name: made for made in map(assignment, command) if made is not None}
         for index in range(len(command)):
             engine, first = _server(command, index)

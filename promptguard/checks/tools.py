@@ -93,6 +93,7 @@ def _read_yaml(document: Document) -> _Read:
         yield _broken(document, at, error)
         return []
     parts = []
+    kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
     for root in stream.documents:
         places = YAMLPlaces(document.text, root)
         again = list(places.duplicates())
@@ -110,7 +111,7 @@ def _read_yaml(document: Document) -> _Read:
             continue
         if looks_like_tools(value):
             yield from map(_duplicate(document), again)
-            parts.append(Part(value, places, 0, 0, None, strict))
+            parts.append(Part(value, places, 0, 0, None, strict, kept))
     return parts
 
 

@@ -30,6 +30,7 @@ class Part(NamedTuple):
         start, end: the range of its text.
         form: the canonical spelling of a JSON text, ``None`` for YAML, which is not rewritten here.
         strict: it is without equal keys, NaN and the like, so that it has a canonical form.
+        kept: what a YAML text has that a rewrite would lose, so that nothing but a hand puts it in order.
     """
 
     value: Any
@@ -38,6 +39,7 @@ class Part(NamedTuple):
     end: int
     form: Form | None
     strict: bool
+    kept: str | None = None
 
 
 def tool_lists(value: Any) -> Iterator[tuple[str, list[Any]]]:
@@ -73,7 +75,7 @@ def check_order(document: Document, parts: Sequence[Part]) -> Iterator[Hit]:
         if disorder is not None:
             found.append(disorder)
     if found:
-        yield _not_canonical(document, found)
+        yield _not_canonical(document, found, next((part.kept for part in parts if part.kept is not None), None))
 
 
 def _order(tools: list[Any]) -> list[int] | None:
@@ -204,11 +206,13 @@ def _printed(value: Any, form: Form | None) -> str:
     return orjson.dumps(value, default=print_number, option=option).decode()
 
 
-def _not_canonical(document: Document, found: list[_Disorder]) -> Hit:
+def _not_canonical(document: Document, found: list[_Disorder], kept: str | None) -> Hit:
     first = next((disorder for disorder in found if disorder.is_order), found[0])
     edits = [disorder.edit for disorder in found if disorder.edit is not None]
     fix = make_fix(document, "Bring the tools into canonical form", edits, safe=all(disorder.safe for disorder in found))
-    message = first.message if fix is not None or not first.is_order else f"{first.message}; promptguard format mends it"
+    message = first.message
+    if fix is None and first.is_order:
+        message += f"; put them into this order by hand, or remove the {kept}" if kept else "; promptguard format mends it"
     return Hit(
         "PG401", first.start, first.end, message, severity=None if first.is_order else "note", fix=fix, pointer=first.pointer
     )

@@ -6,7 +6,7 @@ This is no shell: it finds the words of a command as they are written, in time l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from promptguard.core.light import NamedTuple, regex
 
@@ -15,6 +15,8 @@ Wanted = Callable[[str], object]
 
 MAX_COMMANDS = 1000
 """Commands of one file that are read; nobody starts more servers in one."""
+_TALK = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "logger"})
+_BEFORE_COMMAND = frozenset({"sudo", "exec", "time", "if", "then", "else", "do", "!", "{"})
 _LONGEST_LINE = 1 << 16  # a longer line is no command that somebody wrote
 
 _WORD = regex(
@@ -167,7 +169,7 @@ def commands_in(text: str, start: int, end: int, wanted: Wanted | None = None) -
     for found in _WORD.finditer(text, start, end):
         if found.lastgroup == "word":
             word = _word(found.start(), found[0])
-            if wanted is not None:
+            if wanted is not None and not only_talks(command):
                 yield from inner_commands(text, word, wanted)
             command.append(word)
         elif found.lastgroup == "end" and command:
@@ -175,6 +177,15 @@ def commands_in(text: str, start: int, end: int, wanted: Wanted | None = None) -
             command = []
     if command:
         yield command
+
+
+def only_talks(command: Sequence[Word]) -> bool:
+    """Whether a command prints its words or looks for them, as ``echo "llama-server -c 4096"`` does."""
+    for word in command:
+        name = word.text.lstrip("@-+")
+        if name not in _BEFORE_COMMAND and assignment(word) is None:
+            return name.rsplit("/", 1)[-1] in _TALK
+    return False
 
 
 def inner_commands(text: str, word: Word, wanted: Wanted) -> Iterator[list[Word]]:

@@ -132,6 +132,15 @@ def test_yaml_is_told_the_order_without_a_fix() -> None:
 
 
 @pytest.mark.parametrize(
+    ("comment", "remedy"),
+    [("", "promptguard format mends it"), ("# mine\n", "put them into this order by hand, or remove the comments")],
+)
+def test_what_mends_the_order_of_yaml(comment: str, remedy: str) -> None:
+    (hit,) = hits("PG401", comment + "- input_schema: {type: object}\n  name: b\n", "tools.yaml")
+    assert hit.message == f'`input_schema` stands before `"name"`, not in canonical order; {remedy}'
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "- &x\n  name: a\n  input_schema: {type: object}\n  title: t\n- {<<: *x, name: b}\n",

@@ -86,7 +86,7 @@ def test_every_rule_has_a_detector_and_the_reverse() -> None:
         ("cause: K1\n", "", 'the key cause is missing; it is a cause such as K1, or "-" in quotes'),
         ("severity: error", "severity: fatal", "severity is 'fatal'; it must be error | warning | note"),
         ("kinds: [prompt]", "kinds: prompt", "kinds is 'prompt'; it must be a list of prompt | tools | chat-template | serving"),
-        ("since: 0.2.0", "since: 0.2", "since is 0.2; it must be a version such as 0.2.0"),
+        ("since: 0.1.0", "since: 0.1", "since is 0.1; it must be a version such as 0.1.0"),
         ("cause: K1", "cause: -", "the front matter is not YAML (line 7): sequence entries are not allowed here"),
         ("fix: none", "fix: none\nfix: safe", "the front matter is not YAML (line 2): the key 'fix' stands there twice"),
         ("name: clock", "name: clocks", "code and name make it PG101-clocks.md"),

@@ -16,7 +16,11 @@ _DOUBLE = r"(?<![$\\{])\{\{(?P<mark>[#^/>!&{]?)(?P<inside>[^{}]{1,300})\}\}"
 _PRINTED = r"[-+]?\s*[A-Za-z_][\w.]*\s*(?:[(|\[~+*]|(?:if|or|and|in|is|not)\b|-?\Z)"
 _PAIRED = r"\$\{([^{}\n]{0,100})\}"
 _NAME = r"[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,5}"
-_FIELD = r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})(?:![rsa])?(?::[\w<>^+,.%=-]{1,20})?\}|[{}]"
+_FIELD = (
+    r"\{\{|\}\}|\{(?P<name>[a-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})"
+    r"(?:![rsa])?(?::(?:[\w<>^+,.%=-]{1,20}|%[\w:/., %-]{1,40}))?\}|[{}]"
+)
+_OBJECT = r"\{\s{0,200}\"[^\"\n]{0,200}\"\s{0,20}:"  # the begin of a JSON object
 
 
 def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:
@@ -57,11 +61,23 @@ def _single(text: str, code: Sequence[tuple[int, int]]) -> Syntax | None:
         if dollars:
             return "dollar" if all(dollars) else None
     names: set[str] = set()
+    in_snake_case = objects = doubled = False
     for match in _outside(_FIELD, text, code):
-        if match.group("name"):
-            names.add(match.group("name"))
-        elif match.group() in ("{", "}"):
-            return None  # braces that no format string would have
+        found, name = match.group(), match.group("name")
+        if name:
+            names.add(name)
+            quoted = text[match.start() - 1 : match.start()] == '"' == text[match.end() : match.end() + 1]  # shown in an object
+            in_snake_case = in_snake_case or ("_" in name and not quoted)
+        elif found == "{{":
+            doubled = doubled or re.compile(_OBJECT).match(text, match.start() + 1) is not None
+        elif found == "{":
+            if not re.compile(_OBJECT).match(text, match.start()):
+                return None  # neither a format string nor an object would have it
+            objects = True
+        elif found == "}" and not objects:
+            return None
+    if objects:  # what fills it in replaces names one by one
+        return "format" if in_snake_case and not doubled else None
     return "format" if len(names) > 1 or any("_" in name for name in names) else None
 
 
