@@ -22,8 +22,8 @@ from promptguard.toolschema.vocabulary import SCHEMA, TOOL, Role, Vocabulary
 _SCHEMA_KEYS = """
     $schema $ref type title description format const enum default minLength maxLength pattern minimum exclusiveMinimum maximum
     multipleOf items minItems maxItems uniqueItems properties additionalProperties required allOf anyOf oneOf examples
-    definitions $defs
 """
+_DEFINITIONS_KEYS = "definitions $defs"  # of the outermost schema alone
 _FUNCTION_KEYS = (
     "type name title description parameters input_schema inputSchema outputSchema strict input_examples annotations cache_control"
 )
@@ -39,8 +39,9 @@ _encode = msgspec.json.Encoder().encode
 # the last one: not too deep. And objects may stand in each other so often that a few unfold into more than memory holds.
 MAX_SCHEMAS = (MAX_NESTING - 4) // 2
 _ALL_LEFT = [None] * MAX_SCHEMAS
-_left: list[None] = []  # one for each schema that may still come; a race of threads only sends a tool on the whole way
+_left: list[None] = []  # one for each schema that may still come
 _take_one = _left.pop
+_counting: list[object] = [None]  # whose schemas are counted
 
 
 def regular_json(tool: dict[str, Any], *, parsed: bool = False) -> tuple[str, bytes, bytes] | None:
@@ -59,14 +60,17 @@ def regular_json(tool: dict[str, Any], *, parsed: bool = False) -> tuple[str, by
 def regular_schema(schema: dict[str, Any], *, parsed: bool = False) -> bytes | None:
     """The canonical form of the schema of a tool or of its function, as ``regular_json``."""
     try:
-        return _encode(_read(schema, _Schema, parsed))
+        return _encode(_read(schema, _Root, parsed))
     except Exception:
         return None
 
 
 def _read(value: dict[str, Any], structure: Any, parsed: bool) -> Any:
     _left[:] = _ALL_LEFT
+    _counting[0] = mine = object()
     made = convert(value, structure)
+    if _counting[0] is not mine:
+        raise RuntimeError  # another thread counted in between
     if not parsed:  # refuse sets, which msgspec takes for lists, and types of their own, whose methods may say something else
         orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
     return made
@@ -92,13 +96,16 @@ def _order_schema(schema: Any) -> None:
     properties = schema.properties
     if properties is not UNSET:
         schema.properties = properties = _schemas(properties)
-    if schema.required is not UNSET:
+    if schema.required is not UNSET and len(schema.required) > 1:
         schema.required = in_order(schema.required, properties)
-    if schema.definitions is not schema.dollar_defs:  # one of them is there
-        if schema.definitions is not UNSET:
-            schema.definitions = dict(sorted(_schemas(schema.definitions).items()))
-        if schema.dollar_defs is not UNSET:
-            schema.dollar_defs = dict(sorted(_schemas(schema.dollar_defs).items()))
+
+
+def _order_root(schema: Any) -> None:
+    _order_schema(schema)
+    if schema.definitions is not UNSET:
+        schema.definitions = dict(sorted(_schemas(schema.definitions).items()))
+    if schema.dollar_defs is not UNSET:
+        schema.dollar_defs = dict(sorted(_schemas(schema.dollar_defs).items()))
 
 
 def _schemas(by_name: Any) -> dict[str, Any]:
@@ -109,28 +116,22 @@ def _schemas(by_name: Any) -> dict[str, Any]:
     return made
 
 
-_Schema = _structure(
-    "_Schema",
-    _typed(
-        _SCHEMA_KEYS,
-        SCHEMA,
-        {
-            Role.SCHEMA: "_Schema | list[_Schema | _Scalar] | _Scalar",
-            Role.PROPERTIES: "Any",
-            Role.MAP: "Any",
-            Role.REQUIRED: "list[str]",
-            Role.LITERAL: "_List",
-            Role.OTHER: "_List",
-        },
-    ),
-    _order_schema,
-)
+_SCHEMA_TYPES: dict[Role | str, str] = {
+    Role.SCHEMA: "_Schema | list[_Schema | _Scalar] | _Scalar",
+    Role.PROPERTIES: "Any",
+    Role.MAP: "Any",
+    Role.REQUIRED: "list[str]",
+    Role.LITERAL: "_List",
+    Role.OTHER: "_List",
+}
+_Schema = _structure("_Schema", _typed(_SCHEMA_KEYS, SCHEMA, _SCHEMA_TYPES), _order_schema)
+_Root = _structure("_Root", _typed(f"{_SCHEMA_KEYS} {_DEFINITIONS_KEYS}", SCHEMA, _SCHEMA_TYPES), _order_root)
 _Schemas = _structure("_Schemas", [("schemas", "dict[str, _Schema | _Scalar]")], array_like=True)
 _Annotations = _structure("_Annotations", [(key, "_Scalar") for key in _ANNOTATIONS_KEYS])
 _CacheControl = _structure("_CacheControl", [(key, "_Scalar") for key in _CACHE_CONTROL_KEYS])
 _TOOL_TYPES: dict[Role | str, str] = {
     Role.TOOL: "_Function",
-    Role.SCHEMA: "_Schema | _Scalar",
+    Role.SCHEMA: "_Root | _Scalar",
     Role.LITERAL: "_List",
     Role.OTHER: "_Scalar",
     "annotations": "_Annotations | _Scalar",

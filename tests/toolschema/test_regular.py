@@ -8,7 +8,7 @@ import pytest
 from tool_strategies import DIALECTS
 
 from promptguard import canonical_json, canonical_tools
-from promptguard.toolschema import canonical
+from promptguard.toolschema import canonical, regular
 from promptguard.toolschema.order import Canonicalizer
 from promptguard.toolschema.regular import MAX_SCHEMAS, regular_json
 
@@ -46,6 +46,7 @@ def test_regular_tools_take_it(dialect: str) -> None:
         {"enum": {"a"}},
         {"default": [[1]]},
         {"default": {"a": 1}},
+        {"items": {"$defs": {}}},
         {"items": {"properties": []}},
         {1: 2},
         {"title": "\ud800"},
@@ -101,6 +102,21 @@ def test_schemas_of_unusual_tools_come_out_as_on_the_whole_way(tool: Any) -> Non
     assert canonical_json([tool, other])[1:-1] in {
         b",".join(pair) for pair in permutations(canonical_json({"tools": [one]})[10:-2] for one in (tool, other))
     }
+
+
+def test_a_tool_that_another_one_interrupts_goes_the_whole_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = regular.convert
+
+    def interrupted(value: Any, kind: Any) -> Any:
+        if "interrupted" in value:
+            monkeypatch.setattr(regular, "convert", convert)
+            value.pop("interrupted")
+            assert regular_json({"name": "g"}) is not None
+        return convert(value, kind)
+
+    monkeypatch.setattr(regular, "convert", interrupted)
+    assert regular_json({"name": "f", "interrupted": True}) is None
+    assert regular_json({"name": "f"}) is not None
 
 
 def test_tools_without_a_name_have_one_order() -> None:

@@ -121,13 +121,13 @@ def _regular_schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "items": inner,
             "anyOf": st.lists(inner, max_size=2),
             "additionalProperties": inner | st.booleans(),
-            "$defs": st.dictionaries(WORDS, inner, max_size=3),
-            "definitions": st.dictionaries(WORDS, inner, max_size=3),
         },
     )
 
 
-_REGULAR_SCHEMAS: st.SearchStrategy[Any] = st.recursive(_regular_schemas(st.just({})), _regular_schemas, max_leaves=4)
+_INNER: st.SearchStrategy[Any] = st.recursive(_regular_schemas(st.just({})), _regular_schemas, max_leaves=4)
+_DEFINITIONS = st.dictionaries(st.sampled_from(["$defs", "definitions"]), st.dictionaries(WORDS, _INNER, max_size=3))
+_REGULAR_SCHEMAS = st.builds(lambda schema, definitions: {**definitions, **schema}, _INNER, _DEFINITIONS)
 REGULAR_TOOLS = st.fixed_dictionaries(
     {"name": WORDS},
     optional={
