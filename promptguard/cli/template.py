@@ -77,6 +77,8 @@ def check(
         write_report(path, render(stories, form))
     if not quiet:
         _print(stories, output_format, color)
+    else:
+        _complain([story for story in stories if not (exit_zero and story.missing)])
     code = exit_code(stories)
     return 0 if exit_zero and code in (1, 3) else code
 
@@ -92,6 +94,17 @@ def _kwargs(given: tuple[str, ...]) -> Mapping[str, Any]:
         except (ValueError, RecursionError):
             found[key] = value
     return found
+
+
+def _complain(stories: Any) -> None:
+    """Say on standard error why there is no verdict."""
+    from promptguard.cli.complain import complain
+    from promptguard.report.templates.words import title
+
+    for story in stories:
+        error = story.error or (story.preservation.error if story.preservation is not None else None)
+        if error is not None:
+            complain(f"{title(story)}: {error.what}" + (f"; {error.hint}" if error.hint else ""))
 
 
 def _print(stories: Any, output_format: str, color: str) -> None:

@@ -202,7 +202,8 @@ class Checker:
             end_line, end_column = file.line_column(span.end)
             block = document.block_at(hit.start) if document is not None else None
             tokens = hit.tokens_lost
-            if tokens is None and document is not None and block in PREFIX and document.regions:
+            measured = rule.area == "chat-templates"  # by rendering, or it costs nothing
+            if tokens is None and not measured and document is not None and block in PREFIX and document.regions:
                 tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
             message = hit.message.replace(TOKENS_BEHIND, "1 token" if tokens == 1 else f"{tokens or 0:,} tokens")
             if (line, end_line) not in keys:

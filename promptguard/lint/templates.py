@@ -7,17 +7,19 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from promptguard.checks.base import Document
 from promptguard.checks.chat_template import SECONDS, correct
 from promptguard.core.errors import ConfigError, EngineError, InputError, TemplateError
 from promptguard.core.files import read_head, read_text
-from promptguard.core.light import Any, Literal, NamedTuple
+from promptguard.core.light import Any, NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.lint.models import is_model
 from promptguard.lint.reading.chat_templates import (
     FoundTemplate,
     embedded_template,
+    for_chat,
     json_templates,
     model_templates,
     named_tokens,
@@ -89,7 +91,7 @@ def find_templates(place: str, name: str | None = None) -> list[FoundTemplate]:
         name: the one to give, ``default`` for the one that has no name; all where it is ``None``.
 
     Returns:
-        None where there is none.
+        No template where there is none.
 
     Raises:
         InputError: the file cannot be read.
@@ -167,7 +169,7 @@ def _tell(place: str, found: FoundTemplate, renderer: Renderer, counter: Counter
     deadline = time.monotonic() + SECONDS
     corrections = []
     for defect in preservation.defects:
-        made = correct(document, defect, counter.encode, deadline)
+        made = correct(document, defect, counter.encode, deadline) if for_chat([found]) else None  # lint passes over the others
         corrections.append(made[0].title if made is not None else None)
     return story._replace(features=features, preservation=preservation, corrections=tuple(corrections))
 

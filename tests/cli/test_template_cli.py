@@ -187,6 +187,46 @@ def test_the_worst_verdict_is_the_exit_code(check: Check) -> None:
     assert check("nope.jinja", "--exit-zero", "-q").code == 2
 
 
+def test_quiet_still_says_why_there_is_no_verdict(check: Check) -> None:
+    Path("none.json").write_text("{}")
+    Path("cut.jinja").write_text("{% if a %}")
+    said = "nope.jinja: the file does not exist; check the path", "none.json: holds no chat template", "cut.jinja: not a valid"
+    outcome = check("nope.jinja", "none.json", "cut.jinja", "-q")
+    assert (outcome.code, outcome.out) == (2, "")
+    for line, words in zip(outcome.err.splitlines(), said, strict=True):
+        assert line.startswith(f"promptguard: error: {words}")
+
+
+def test_verdicts_are_counted(check: Check) -> None:
+    for name, text in (("a", CLEAN), ("b", CLEAN), ("c", DROPS), ("d", DROPS)):
+        Path(f"{name}.jinja").write_text(text)
+    outcome = check("a.jinja", "b.jinja", "c.jinja", "d.jinja")
+    assert outcome.out.endswith("\n4 templates: 2 keep the prefix, 2 break the prefix\n")
+    outcome = check("a.jinja", "c.jinja", "d.jinja", "--output-format", "json")
+    assert report(outcome)["summary"] == {"preserving": 1, "breaking": 2, "failing": 0, "unjudged": 0, "missing": 0}
+
+
+def test_a_reply_that_no_model_gives_is_not_judged(check: Check) -> None:
+    Path("a.jinja").write_text(CLEAN.replace("<|im_start|>assistant\n", "<|im_start|>assistant\n<think>"))
+    assert re.search(r"^  plain chat +reasoning +kept +kept\n +no reasoning +- +-$", check("a.jinja").out, re.MULTILINE)
+    told = report(check("a.jinja", "--output-format", "json"))["templates"][0]["conversations"]
+    assert {(each["mode"], turn["judged"]) for each in told for turn in each["turns"]} == {
+        ("reasoning", True),
+        ("plain", False),
+        ("thinking off", False),
+    }
+
+
+def test_no_fix_is_offered_for_a_template_that_lint_passes_over(check: Check) -> None:
+    named = [{"name": name, "template": DROPS} for name in ("default", "rag")]
+    Path("tokenizer_config.json").write_text(json.dumps({"chat_template": named}))
+    found = report(check("tokenizer_config.json", "--output-format", "json"))["templates"]
+    assert [each["defects"][0]["correction"] for each in found] == [
+        "Print it wherever the message stands in the conversation",
+        None,
+    ]
+
+
 # -- sources
 
 

@@ -15,6 +15,7 @@ from promptguard.lint.result import FileResult
 from promptguard.lint.run import SUFFIXES, lint_files
 from promptguard.lint.settings import Settings
 from promptguard.parse.gguf import Value, write_gguf
+from promptguard.report.findings.words import cost
 
 CLEAN = """\
 {% for message in messages %}
@@ -24,6 +25,7 @@ CLEAN = """\
 {% if add_generation_prompt %}
 <|im_start|>assistant
 {% endif %}"""
+ENDS = CLEAN.replace("<|im_end|>", "{{ '<|endoftext|>' if loop.last else '<|im_end|>' }}")
 DATED = "{{ strftime_now('%H:%M:%S') }}" + CLEAN
 TEMPLATE, NAMED = "tokenizer.chat_template", "tokenizer.chat_template.tool_use"
 
@@ -84,6 +86,19 @@ def test_every_template_of_a_model_has_its_own_lines(folder: Path) -> None:
     assert [record.excerpt[0][2][:10] for record in records] == ["{{ strftim"] * 2
     assert records[1].message.endswith(f" (in `{NAMED}`)")
     assert len({record.fingerprint for record in records}) == 2
+
+
+def test_what_cannot_be_rendered_costs_no_tokens(folder: Path) -> None:
+    write_model("m.gguf", default="{{ messages.__class__ }}" + DATED)
+    record = next(each for each in lint()["m.gguf"].records if each.code == "PG507")
+    assert (record.tokens_lost, cost(record)) == (None, "")
+
+
+def test_the_message_says_when_tokens_are_lost(folder: Path) -> None:
+    write_model("m.gguf", default=ENDS)
+    (record,) = lint()["m.gguf"].records
+    assert record.code == "PG502"
+    assert cost(record) == f"{record.tokens_lost} tokens are computed again each time (counted with promptguard-tiny)"
 
 
 def test_nothing_in_a_model_is_fixed(folder: Path) -> None:

@@ -244,6 +244,22 @@ def test_no_reply_is_without_reasoning_where_the_prompt_has_begun_it(renderer: R
     assert only(check(renderer, forgets)).kind == "generation-prompt"
 
 
+EMPTY = "{% if add_generation_prompt %}<|im_start|>assistant\n{% if CONDITION %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
+SAME_HEAD = "use a chat template that prints the same head in front of a reply in the history as where it asks for one"
+
+
+@pytest.mark.parametrize(
+    ("condition", "remedy"),
+    [
+        ("enable_thinking is false", f"{SAME_HEAD}, or leave reasoning on"),
+        ("enable_thinking is true", f"{SAME_HEAD}, and keeps the reasoning behind it, or switch reasoning off"),
+        ("true", f"{SAME_HEAD}, and keeps the reasoning behind it"),
+    ],
+)
+def test_a_remedy_names_a_setting_only_where_it_keeps_the_prefix(renderer: Renderer, condition: str, remedy: str) -> None:
+    assert only(check(renderer, MESSAGES + EMPTY.replace("CONDITION", condition))).remedy == remedy
+
+
 def test_a_reply_that_the_template_cannot_end_with_is_told_from_what_follows(renderer: Renderer) -> None:
     text = MESSAGES + "{% if not add_generation_prompt %}{{ raise_exception('ask') }}{% endif %}" + ASK
     assert check(renderer, text, eos_token="<|im_end|>").defects == ()

@@ -11,7 +11,7 @@ from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import Conversation, conversations
 from promptguard.prompts.preservation.boundary import Bench, Boundary, Encode, Outcome
 from promptguard.prompts.preservation.clocks import SOURCES, changed, clocks
-from promptguard.prompts.preservation.explain import Broken, explain, with_extent
+from promptguard.prompts.preservation.explain import Broken, explain, with_advice, with_extent
 from promptguard.prompts.preservation.result import Defect, Losses, Preservation, Told, Turn
 from promptguard.prompts.preservation.shapes import unrendered
 from promptguard.prompts.preservation.switches import with_switches
@@ -97,7 +97,7 @@ def _check(bench: Bench, told: Sequence[Conversation]) -> Preservation:
     if boundaries and not any(isinstance(outcome, Outcome) for outcome in outcomes):
         return Preservation(error=next(iter(errors.values())))
     broken = _broken(bench, outcomes)
-    defects = [with_extent(each, boundaries, outcomes) for each in explain(bench, list(broken.values()))]
+    defects = with_advice([with_extent(each, boundaries, outcomes) for each in explain(bench, list(broken.values()))])
     try:
         defects = [with_switches(bench, each, names) for each in defects]
         defects += clocks(bench, told, names) if names & SOURCES else []

@@ -21,6 +21,8 @@ from promptguard.prompts.sequences import first_difference
 _AROUND = 6  # code points from a difference on by which two of them are told apart
 _END_DIFFERS = "the chat template ends the last message with other text than it prints behind the same message in the history"
 _REASONING_DROPPED = "the reasoning of earlier turns is dropped"
+_KEEP_REASONING = "use a chat template that keeps the reasoning of earlier turns"
+_SAME_HEAD = "use a chat template that prints the same head in front of a reply in the history as where it asks for one"
 
 
 class Broken(NamedTuple):
@@ -127,6 +129,23 @@ def with_extent(defect: Defect, boundaries: Sequence[Boundary], outcomes: Sequen
         comes = "the next message" if at_tools != "none" else "a new user message"
         explanation += f" when {comes} arrives"
     return replace(defect, explanation=explanation, at_tools=at_tools, at_users=at_users)
+
+
+def with_advice(defects: Sequence[Defect]) -> list[Defect]:
+    """With a remedy that names a switch of reasoning only where the conversations with that setting keep the prefix."""
+    alike = [each for each in defects if each.aspect == "reasoning"]
+    lost = {seen.conversation.mode for each in alike for seen in each.breaks}
+    if "thinking off" not in lost:
+        switch = ", or switch reasoning off"
+    else:
+        switch = "" if "reasoning" in lost else ", or leave reasoning on"
+    return [replace(each, remedy=_remedy(each) + switch) if each.aspect == "reasoning" else each for each in defects]
+
+
+def _remedy(defect: Defect) -> str:
+    if all(seen.conversation.mode != "reasoning" for seen in defect.breaks):
+        return _SAME_HEAD
+    return f"{_SAME_HEAD}, and keeps the reasoning behind it" if defect.kind == "generation-prompt" else _KEEP_REASONING
 
 
 def _signature(outcome: Outcome) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from promptguard.checks.catalog import RULES
 from promptguard.core.light import NamedTuple
 from promptguard.lint.result import LintResult, Record, RecordedFix
 from promptguard.report.plain import visible
@@ -52,7 +53,8 @@ def cost(record: Record) -> str:
         return ""
     if lost == 0:
         return "no token of the prefix follows it"
-    when = _WHEN.get(record.changes or "", "whenever it changes")
+    otherwise = "each time" if RULES[record.code].area == "chat-templates" else "whenever it changes"  # the message says when
+    when = _WHEN.get(record.changes or "", otherwise)
     counted = f" (counted with {visible(record.tokenizer)})" if record.tokenizer else ""
     return f"{plural(lost, 'token')} {'is' if lost == 1 else 'are'} computed again {when}{counted}"
 

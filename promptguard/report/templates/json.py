@@ -77,6 +77,7 @@ def _told(told: Told) -> dict[str, Any]:
                 "following": turn.following,
                 "tokens": turn.tokens,
                 "tokens_lost": turn.tokens_lost,
+                "judged": turn.judged,
                 "defect": turn.defect,
             }
             for number, turn in enumerate(told.turns, 1)

@@ -24,6 +24,11 @@ _SHOWN: dict[Verdict, str] = {
     "unjudged": "cannot be judged",
     "missing": "no chat template",
 }
+_OF_SEVERAL: dict[Verdict, str] = {
+    "preserving": "keep the prefix",
+    "breaking": "break the prefix",
+    "failing": "keep the prefix, but fail on some conversations",
+}
 
 
 def render(stories: Sequence[Story], *, color: bool, encoding: str) -> str:
@@ -34,11 +39,16 @@ def render(stories: Sequence[Story], *, color: bool, encoding: str) -> str:
         lines += [*_story(story, paint, encoding), ""]
     if len(stories) > 1:
         verdicts = [story.verdict for story in stories]
-        counts = [f"{verdicts.count(verdict)} {words}" for verdict, words in _SHOWN.items() if verdict in verdicts]
+        counts = [_count(verdicts.count(verdict), verdict) for verdict in _SHOWN if verdict in verdicts]
         lines.append(f"{plural(len(stories), 'template')}: {', '.join(counts)}")
     else:
         lines.pop()
     return "".join(encodable(line.rstrip(), encoding) + "\n" for line in lines)
+
+
+def _count(number: int, verdict: Verdict) -> str:
+    words = _SHOWN[verdict]
+    return f"{number} {words if number == 1 else _OF_SEVERAL.get(verdict, words)}"
 
 
 def _story(story: Story, paint: Paint, encoding: str) -> Iterator[str]:
@@ -93,6 +103,8 @@ def _table(found: Preservation, paint: Paint) -> Iterator[str]:
 
 
 def _cell(turn: Turn) -> str:
+    if not turn.judged:
+        return "-"
     return f"lost {turn.tokens_lost:,}" if turn.tokens_lost else "kept"
 
 
@@ -119,7 +131,7 @@ def _defect(
 ) -> Iterator[str]:
     yield f"{paint(f'{CODES[defect.kind]} {name(CODES[defect.kind])}', SEVERITY['error'])}: {visible(defect.explanation)}"
     yield from _located(defect.place, document, paint, encoding)
-    replies = sum(len(told.turns) for told in found.conversations)
+    replies = sum(turn.judged for told in found.conversations for turn in told.turns)
     labelled = [("when", f"{when(defect)} (behind {len(defect.breaks)} of {replies} replies)")]
     seen, worst = defect.breaks[0], defect.worst
     labelled += [("seen", _seen(seen)), ("before", f'"{seen.before}"'), ("after", f'"{seen.after}"')]
