@@ -138,6 +138,8 @@ class Checker:
                 return  # what follows may come of it
 
     def _run(self, document: Document) -> Iterator[_Found]:
+        if not any(document.kind in RULES[code].kinds for code in self._selected):
+            return  # nobody asks, and to render a chat template takes long
         try:
             looking = detectors(document.kind)
         except Exception as error:  # a module of an installation that is broken
