@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
-from promptguard.core.config import Config, load_config
+from promptguard.checks.selectors import resolve
+from promptguard.core.config import Config, load_config, origins
 from promptguard.core.errors import ConfigError
 from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
 from promptguard.core.options import Option
@@ -86,7 +87,12 @@ def make_plan(flags: Mapping[str, Any]) -> Plan:
         prompts=tuple(_declaration(item) for item in config.prompts),
         rule_options={code: _values(values) for code, values in sorted(config.rules.items())},
     )
-    check_selectors(settings)
+    try:
+        check_selectors(settings)
+    except ConfigError:
+        for selector, where in _places_of_selectors(given, said, flags.get("config") or None):
+            resolve(selector, where=where)
+        raise
     return Plan(
         settings,
         config,
@@ -125,6 +131,21 @@ def _selectors(given: Mapping[str, Any], said: Mapping[str, Any], name: str) -> 
     if name in given:
         return tuple(part.strip() for item in given[name] for part in item.split(",") if part.strip())
     return tuple(said.get(name, ()))
+
+
+def _places_of_selectors(given: Mapping[str, Any], said: Mapping[str, Any], config: str | None) -> Iterator[tuple[str, str]]:
+    """All selectors, each with the flag, or the file and line, that names it."""
+    place = origins(explicit=config)
+    for name in ("select", "extend_select", "ignore"):
+        option = name.replace("_", "-")
+        where = f"--{option}" if name in given else place("lint", option)
+        yield from ((selector, where) for selector in _selectors(given, said, name))
+    for flag in given.get("per_file_ignores", ()):
+        yield from ((selector, f"--per-file-ignores {flag}") for _, codes in _per_file_ignores((flag,), {}) for selector in codes)
+    for pattern, codes in said.get("per_file_ignores", {}).items():
+        yield from ((selector, place("lint.per-file-ignores", pattern)) for selector in codes)
+    for item in said.get("ignore_at", ()):
+        yield from ((selector, place("lint", "ignore-at")) for selector in item["rules"])
 
 
 def _per_file_ignores(flags: Sequence[str], said: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -130,7 +130,7 @@ def test_selection(run: Run) -> None:
     assert "PG101" not in concise(run, "--ignore", "PG1")[1]
     assert concise(run, "--per-file-ignores", "*.j2:PG1,PG3")[0] == 0
     code, _, err = run("--select", "clok")
-    assert (code, err) == (2, "promptguard: error: there is no rule 'clok'; did you mean clock?\n")
+    assert (code, err) == (2, "promptguard: error: --select: there is no rule 'clok'; did you mean clock?\n")
 
 
 def test_fix(run: Run) -> None:

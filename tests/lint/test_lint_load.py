@@ -171,6 +171,9 @@ def test_lists_of_options_become_tuples(folder: Path, monkeypatch: pytest.Monkey
         ("[lint]\nignore-at = 1\n", r"promptguard.toml:2: ignore-at: must be a list of tables; write \[\[lint.ignore-at\]\]"),
         ('[[lint.ignore-at]]\npath = "a"\n', "promptguard.toml:1: ignore-at: the key pointer is missing"),
         ('[[lint.ignore-at]]\npath = "a"\npointer = "b"\n', "promptguard.toml:3: pointer: 'b' is not of the form"),
+        ('[lint]\nselect = ["PG77"]\n', "promptguard.toml:2: there is no rule 'PG77'"),
+        ('[lint.per-file-ignores]\n"a" = ["PG1"]\n"b" = ["PG77"]\n', "promptguard.toml:3: there is no rule 'PG77'"),
+        ('[[lint.ignore-at]]\npath = "a"\npointer = "/b"\nrules = ["PG77"]\n', "promptguard.toml:1: there is no rule 'PG77'"),
         ("[lint]\njobs = 0\n", "promptguard.toml:2: jobs: must be between 1 and 1024"),
         ("[lint]\noutput_format = 1\n", "promptguard.toml:2: output_format: unknown key; did you mean output-format?"),
     ],
@@ -179,6 +182,13 @@ def test_what_the_file_may_not_say(folder: Path, text: str, expected: str) -> No
     own(folder, text)
     with pytest.raises(ConfigError, match=rf"^{folder}/{expected}"):
         make_plan({})
+
+
+@pytest.mark.parametrize("flags", [{"select": ("PG77",)}, {"ignore": ("PG1,PG77",)}, {"per_file_ignores": ("a:PG77",)}])
+def test_flags_that_name_no_rule(folder: Path, flags: dict[str, Any]) -> None:
+    own(folder, "[lint]\nextend-select = ['PG3']\n")
+    with pytest.raises(ConfigError, match=f"^--{next(iter(flags)).replace('_', '-')}.*: there is no rule 'PG77'"):
+        make_plan(flags)
 
 
 def test_the_words_are_those_of_the_linter() -> None:
