@@ -29,7 +29,7 @@ confidence: high
 cause: K1
 kinds: [prompt]
 blocks: prefix
-since: 0.2.0
+since: 0.1.0
 fix: none
 ---
 
