@@ -199,6 +199,9 @@ class _Report:
     def _stands_alone(self, place: Print, start: int, newline: int, target: int) -> bool:
         """Whether a line is text and one placeholder outside of any statement, and means the same at ``target``."""
         if self._document.template is None:
+            text = self._document.text
+            if text.count("{{#", 0, start) + text.count("{{^", 0, start) > text.count("{{/", 0, start):
+                return False  # in a section
             return bisect_right(self._starts, newline) - bisect_left(self._starts, start) == 1
         body = self._document.template.body
         at = bisect_left(body, place.start, key=_start)

@@ -61,10 +61,32 @@ def _format(text: str, start: int) -> Iterator[Found]:
 
 
 def _mustache(text: str, start: int) -> Iterator[Found]:
+    listed: list[tuple[int, int] | None] = []  # what each open section goes through; its items are {{this}} or {{.}}
     for match in re.compile(_MUSTACHE).finditer(text, start):
         group = "raw" if match.group("raw") is not None else "name"
-        if match.group("mark") in (None, "", "&") and match.group(group).strip() not in ("", "else"):
-            yield match.start(), match.end(), _dotted(text, *_stripped(text, *match.span(group)))
+        begin, end = _stripped(text, *match.span(group))
+        mark = match.group("mark")
+        if mark in ("#", "^") and begin < end:
+            outer = listed[-1] if listed else None
+            listed.append(_list_of(text, begin, end, outer) if mark == "#" else outer)
+        elif mark == "/" and listed:
+            listed.pop()
+        elif mark in (None, "", "&") and text[begin:end] not in ("", "else"):
+            items = listed[-1] if listed else None
+            if items is not None and re.compile(r"\.|this(?:\.[\w.]{1,100})?").fullmatch(text, begin, end):
+                begin, end = items
+            yield match.start(), match.end(), _dotted(text, begin, end)
+
+
+def _list_of(text: str, start: int, end: int, outer: tuple[int, int] | None) -> tuple[int, int] | None:
+    """What a section goes through: that of ``{{#each items}}`` and ``{{#items}}``; a condition has what is around it."""
+    words = text[start:end].split()
+    if words[0] in ("if", "unless"):
+        return outer
+    if words[0] == "each" and len(words) > 1:
+        start = text.index(words[1], start + len("each"))
+        return start, start + len(words[1])
+    return (start, end) if len(words) == 1 else None
 
 
 def _dollar(text: str, start: int) -> Iterator[Found]:

@@ -6,6 +6,8 @@ from checked_prompts import fixed, hits, jinja, plain, reported
 from promptguard.checks import dynamic
 from promptguard.checks.base import TOKENS_BEHIND, Region
 from promptguard.checks.volatile import changes_of_format, coarser_format
+from promptguard.lint.reading import read_documents
+from promptguard.lint.settings import Settings
 
 RULES = "Answer in one sentence.\nQuote your source.\n"
 
@@ -184,6 +186,12 @@ def test_other_syntaxes(syntax: str, written: str, expression: str) -> None:
     assert (hit.code, text[hit.start : hit.end]) == ("PG101", written)
     assert hit.fix is not None
     assert [edit.text for edit in hit.fix.edits] == ["", f"Time: {written}\n"]
+
+
+def test_a_line_does_not_move_out_of_a_section() -> None:
+    text = "Be kind.\n{{#if a}}\nTime: {{now}}\n{{/if}}\nStay calm and carry on.\n"
+    (hit,) = hits(read_documents("prompts/a.txt", text, Settings("/"))[0])
+    assert (hit.code, hit.fix) == ("PG101", None)
 
 
 def test_a_format_behind_a_colon() -> None:

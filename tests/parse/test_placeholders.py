@@ -37,6 +37,8 @@ def test_format_strings(text: str, printed: list[tuple[str, str | None]]):
         ("{{a}} {{ b.c }}", [("{{a}}", "a"), ("{{ b.c }}", "b.c")]),
         ("{{{a}}} {{& b}}", [("{{{a}}}", "a"), ("{{& b}}", "b")]),
         ("{{#a}}{{b}}{{/a}}{{^a}}c{{/a}}", [("{{b}}", "b")]),
+        ("{{#each a.b}}{{#if c}}{{this}}{{/if}}{{/each}}{{this}}", [("{{this}}", "a.b"), ("{{this}}", None)]),
+        ("{{#a}}{{.}}{{/a}}", [("{{.}}", "a")]),
         ("{{> part}}{{! note }}{{=<% %>=}}{{else}}", []),
         ("{{.}} {{this}} {{format now}}", [("{{.}}", None), ("{{this}}", None), ("{{format now}}", None)]),
         ("{{\n a\n}}", [("{{\n a\n}}", "a")]),
