@@ -56,7 +56,7 @@ _POSSIBLE: dict[str, Block | None] = {
     "suffix": None,
 }
 # Keys at the top of a file whose text is a prompt if it has placeholders.
-_AT_TOP = frozenset({"system", "system_prompt", "prompt", "template", "instructions"})
+_AT_TOP = frozenset({"system", "system_prompt", "prompt", "instructions"})
 # What they say stands behind a system prompt that has a key of its own.
 _BEHIND_SYSTEM = frozenset({"prompt", "template", "prompt_template"})
 _MESSAGES = frozenset({"messages", "prompt_messages", "chat", "chat_template", "prompt", "template"})

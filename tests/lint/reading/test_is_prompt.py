@@ -116,6 +116,7 @@ OTHERS = [
     ("samples.json", '[{"prompt": "Sum up {{ a }} now.", "completion": "b"}]'),
     ("request.json", '{"model": "m", "system": "You are a clerk.", "messages": ' + CHAT % "Hi there" + "}"),
     ("request.json", '{"model": "m", "system": [{"type": "text", "text": "You are a clerk."}], "messages": ' + CHAT % "Hi" + "}"),
+    ("notify.yaml", "template: |\n  Dear {{ name }},\n  your parcel came at {{ now }}.\n"),
     ("mail.json", '{"template": "<html><p>Dear {{ name }}, thank you.</p></html>"}'),
     ("sample.json", '{"prompt": "Sum up {{ a }} now.", "completion": "b"}'),
     ("logs.jsonl", '{"messages": ' + CHAT % "{{ question }}" + "}\n"),
