@@ -112,7 +112,7 @@ def _span(place: Place | None) -> tuple[int, int]:
 def _when(defect: Defect) -> str:
     """When it is lost, in words."""
     if defect.changes is not None:
-        return "then"
+        return f"then{defect.only_where}"
     if defect.kind == "arguments":
         return "at every tool call where an engine hands over the string"
     if defect.kind == "content":

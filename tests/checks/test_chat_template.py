@@ -179,6 +179,11 @@ HOSTILE = {
 }
 
 
+def test_a_date_that_a_system_message_replaces() -> None:
+    (hit,) = check("{% if messages[0].role != 'system' %}{{ strftime_now('%d %B %Y') }}{% endif %}" + TURNS + ASK)
+    assert hit.message.endswith(" are computed again then, where there is no system message")
+
+
 @pytest.mark.parametrize(("attack", "message"), HOSTILE.items())
 def test_a_template_that_means_harm_is_one_finding(strict: Callable[[str], list[Hit]], attack: str, message: str) -> None:
     (hit,) = strict(attack + TURNS + ASK)

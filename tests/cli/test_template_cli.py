@@ -197,6 +197,14 @@ def test_quiet_still_says_why_there_is_no_verdict(check: Check) -> None:
         assert line.startswith(f"promptguard: error: {words}")
 
 
+def test_a_date_that_a_system_message_replaces(check: Check) -> None:
+    date = "{{ strftime_now('%d %B %Y') }}"
+    Path("a.jinja").write_text("{% if messages[0].role != 'system' %}" + date + "{% endif %}" + CLEAN)
+    assert "\n  when    every day, where there is no system message (" in check("a.jinja").out
+    Path("a.jinja").write_text(date + CLEAN)
+    assert "\n  when    every day (" in check("a.jinja").out
+
+
 def test_verdicts_are_counted(check: Check) -> None:
     for name, text in (("a", CLEAN), ("b", CLEAN), ("c", DROPS), ("d", DROPS)):
         Path(f"{name}.jinja").write_text(text)

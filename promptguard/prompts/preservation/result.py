@@ -92,6 +92,13 @@ class Defect:
         """Where it costs most."""
         return max(self.breaks, key=lambda seen: seen.tokens_lost)
 
+    @property
+    def only_where(self) -> str:
+        """What all conversations that show it have in common, in words behind a comma; ``""`` where a system message does not
+        matter.
+        """
+        return "" if any(seen.conversation.system for seen in self.breaks) else ", where there is no system message"
+
 
 @dataclass(frozen=True)
 class Turn:

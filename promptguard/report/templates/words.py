@@ -15,7 +15,7 @@ _OFTEN = {"all": "every", "some": "some"}
 def when(defect: Defect) -> str:
     """When a defect costs something: at every tool call costs very much more than only at a new user message."""
     if defect.changes is not None:
-        return _CLOCK[defect.changes]
+        return _CLOCK[defect.changes] + defect.only_where
     if defect.kind == "arguments":
         return "at every tool call where an engine hands over the string (llama-cpp-python)"
     if defect.kind == "content":
