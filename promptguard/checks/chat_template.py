@@ -89,7 +89,9 @@ def _hit(document: Document, defect: Defect, corrected: tuple[Correction, Fix] |
     parts.append(f"{of.replace('`', chr(34))} {_when(defect)}")
     if defect.switches:
         parts.append(f"{' or '.join(map(str, defect.switches[:3]))} in chat_template_kwargs mends it")
-    related = []
+    when = "at another time" if defect.changes is not None else f"behind reply {worst.turn + 1}"
+    changed = f'"{worst.before}" is printed as "{worst.after}"'
+    related = [(start, end, f"{when}, from character {worst.char:,} of the text on, {changed}")]
     if corrected is not None and corrected[0].decides is not None:
         related.append((*corrected[0].decides, "this decides"))
     return Hit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -74,7 +75,10 @@ def test_the_message_says_what_where_when_and_how_much() -> None:
         '343 of 799 tokens of the conversation "tool loop, then a new user message" are computed again at every new user '
         'message, and none at tool calls; {"keep_reasoning": true} in chat_template_kwargs mends it'
     )
-    assert [text[start:end] for start, end, _ in hit.related] == ["keep_reasoning or loop.index0 > ns.last_user"]
+    (start, end, changed), (*decides, _) = hit.related
+    assert (start, end) == (hit.start, hit.end)
+    assert re.fullmatch(r'behind reply 5, from character [\d,]+ of the text on, "…[^"]*<think>.*" is printed as "….*"', changed)
+    assert text[slice(*decides)] == "keep_reasoning or loop.index0 > ns.last_user"
 
 
 def test_replies_in_which_alone_it_shows_are_named() -> None:
