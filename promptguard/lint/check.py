@@ -13,7 +13,7 @@ from promptguard.checks.registry import detectors
 from promptguard.core.digest import digest
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
-from promptguard.core.finding import Fix
+from promptguard.core.finding import Fix, Severity
 from promptguard.core.ignore import Patterns
 from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source, Span
@@ -28,6 +28,7 @@ from promptguard.lint.suppress import UNUSED, Suppressions
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
 _MAX_PER_RULE = 1000  # records of one rule in one file
 _EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
+_MUCH = 2_000  # tokens: what three to four steps of the four-tool task add to a prompt
 _KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
 
 
@@ -220,7 +221,7 @@ class Checker:
                 end_column=end_column,
                 code=hit.code,
                 name=rule.name,
-                severity=hit.severity or rule.severity,
+                severity=_severity(hit.severity or rule.severity, hit.changes, tokens),
                 confidence=hit.confidence or rule.confidence,
                 message=message if file.parent is None else f"{message} (in `{(documents[0].pointer or '')[1:]}`)",
                 block=block,
@@ -233,6 +234,11 @@ class Checker:
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",
             )
+
+
+def _severity(severity: Severity, changes: str | None, tokens: int | None) -> Severity:
+    """What every new conversation computes again is an error where it is much."""
+    return "error" if severity == "warning" and changes == "conversation" and (tokens or 0) >= _MUCH else severity
 
 
 class _Prompts:

@@ -49,6 +49,12 @@ def test_a_variable_in_front_of_static_text_says_how_many_tokens_that_is(folder:
     assert record.tokens_lost > 1
 
 
+@pytest.mark.parametrize(("words", "severity"), [(1_500, "warning"), (4_000, "error")])
+def test_much_that_every_conversation_computes_again_is_an_error(folder: Path, words: int, severity: str) -> None:
+    (record,) = check("Hello {{ user_name }}.\n" + "word " * words + "\n", select=("PG103",)).records
+    assert (record.severity, record.tokens_lost is not None and record.tokens_lost >= 2_000) == (severity, severity == "error")
+
+
 def test_records_come_in_the_order_of_their_places_and_codes_each_once(folder: Path, detect: object) -> None:
     detect([hit("PG301", 5, 6), hit("PG101", 5, 6), hit("PG101", 1, 2)], [hit("PG101", 5, 6)])  # type: ignore[operator]
     assert found(check("Be brief.")) == [("PG101", 1, 2), ("PG101", 1, 6), ("PG301", 1, 6)]
