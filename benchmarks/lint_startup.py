@@ -1,6 +1,8 @@
 """How long ``promptguard lint`` takes on one small file, as a multiple of ``promptguard --version``; at most twice as long.
 
-Processor time is compared, the least of many runs: other work on the machine hardly shows in it. Clock time is printed too.
+The commands are run as the script that pip writes for them. Two small files are checked: a clean one, and one with a finding, for
+which tokens are counted too. Processor time is compared, the least of many runs: other work on the machine hardly shows in it.
+Clock time is printed too.
 """
 
 from __future__ import annotations
@@ -14,27 +16,37 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 100
 LIMIT = 2.0
-TEMPLATE = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nToday: {{ now() }}.\nUse the tools.\n"
+CLEAN = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nUse the tools.\n"
+FOUND = CLEAN.replace("Use", "Today: {{ now() }}.\nUse")
+SCRIPT = """\
+# -*- coding: utf-8 -*-
+import re
+import sys
+from promptguard.cli.main import main
+if __name__ == '__main__':
+    sys.argv[0] = re.sub(r'(-script\\.pyw|\\.exe)?$', '', sys.argv[0])
+    sys.exit(main())
+"""
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "small.j2").write_text(TEMPLATE)
+        for name, text in (("clean.j2", CLEAN), ("found.j2", FOUND), ("promptguard", SCRIPT)):
+            (Path(folder) / name).write_text(text)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
-        lint = ["-m", "promptguard", "lint", "small.j2"]
-        commands = {
-            "promptguard --version": ["-m", "promptguard", "--version"],
-            "promptguard lint, cold cache": [*lint, "--cache-dir", "{}"],
-            "promptguard lint, warm cache": [*lint, "--cache-dir", "warm"],
-            "promptguard lint --no-cache": [*lint, "--no-cache"],
-        }
+        commands = {"promptguard --version": ["promptguard", "--version"]}
+        for what, file in (("clean", "clean.j2"), ("a finding", "found.j2")):
+            lint = ["promptguard", "lint", file]
+            commands[f"lint, {what}, cold cache"] = [*lint, "--cache-dir", "{}"]
+            commands[f"lint, {what}, warm cache"] = [*lint, "--cache-dir", "warm"]
+            commands[f"lint, {what}, --no-cache"] = [*lint, "--no-cache"]
         os.chdir(folder)
         best = {name: (float("inf"), float("inf")) for name in commands}
         for number in range(ROUNDS):  # in turns, so that other work on the machine hits all alike
             for name, arguments in commands.items():
                 command = [sys.executable, *(argument.format(f"cold{number}") for argument in arguments)]
-                taken = run(command, environment, expected=int("lint" in command))
+                taken = run(command, environment, expected=int("found.j2" in command))
                 best[name] = min(best[name][0], taken[0]), min(best[name][1], taken[1])
         os.chdir(ROOT)
     base = best["promptguard --version"]

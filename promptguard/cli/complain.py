@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
 
@@ -14,7 +13,10 @@ def complain(message: str) -> None:
 
 def say(line: str) -> None:
     """Print a line on standard error, if there is one."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):  # there is nowhere left to say it
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
+    if sys.stderr is None:
+        return
+    try:
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+    except OSError:
+        return  # there is nowhere left to say it

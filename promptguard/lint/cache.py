@@ -84,22 +84,24 @@ class Cache:
         """Write what is new, without the results of files that are gone; silent where the folder cannot be written to."""
         if not self._fresh:
             return
-        import contextlib
-
-        with contextlib.suppress(OSError):
+        try:
             self._make_folder()
-            kept = self._kept()
-            target = os.path.join(self._folder, self._name)
-            temporary = f"{target}.{os.urandom(6).hex()}.tmp"
-            try:
-                with open(temporary, "xb") as file:
-                    file.write(b"".join(line + b"\n" for line in kept))
-                os.replace(temporary, target)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-                raise
+            self._write(b"".join(line + b"\n" for line in self._kept()))
             self._drop_old()
+        except OSError:
+            return
+
+    def _write(self, data: bytes) -> None:
+        target = os.path.join(self._folder, self._name)
+        temporary = f"{target}.{os.urandom(6).hex()}.tmp"
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+            os.replace(temporary, target)
+        except BaseException:
+            if os.path.lexists(temporary):
+                os.unlink(temporary)
+            raise
 
     def _load(self) -> dict[str, bytes]:
         try:

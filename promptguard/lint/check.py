@@ -3,7 +3,6 @@
 # ruff: noqa: PTH100, PTH113, PTH118 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 
@@ -266,9 +265,12 @@ class _Prompts:
 
     def _load(self, name: str) -> Iterator[Document]:
         for path in sorted(self._files(name)):
-            with contextlib.suppress(InputError):  # it is said where the file itself is checked
+            try:
                 text = read_text(path, limit=MAX_BYTES)
-                yield from read_documents(path, text, self._settings, bom=False, named=True)
+                documents = read_documents(path, text, self._settings, bom=False, named=True)
+            except InputError:
+                continue  # it is said where the file itself is checked
+            yield from documents
 
     def _files(self, name: str) -> set[str]:
         from promptguard.core.discover import find_files
