@@ -15,6 +15,7 @@ from promptguard.formatting.cache_marks import KEY, moved_marks
 from promptguard.formatting.result import NO_TOOLS, Document, Options
 from promptguard.formatting.yaml_document import format_yaml, tool_values, yaml_values
 from promptguard.parse.json import index
+from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import describe_record
 from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools, read
 from promptguard.toolschema.marks import seems_tools
@@ -81,6 +82,8 @@ def _format(text: str, path: str, options: Options, *, named: bool) -> Document 
         return _lines(text, path, options)
     reading = not (options.sort_properties or options.unsafe_fixes) and read(text)
     if not holds_tools(text, reading) and (_is_json(text) or not (named or seems_tools(text, kind))):
+        if named and seems_tools(text, kind):  # the second of two equal keys may have hidden the tools
+            parse(Source(path, text.removeprefix("\ufeff"), "json"), exact_numbers=True)
         return None
     formatted = format_text(
         text,

@@ -145,7 +145,8 @@ def _detect_tool(tool: Mapping[str, Any]) -> Dialect | None:
         return "openai-chat" if named and _has_arguments(function.get("parameters", {}), empty=True) else None
     functions = declared(tool)
     if functions is not None:
-        return "gemini" if functions and all(map(_is_declaration, functions)) else None
+        known = all(map(_is_declaration, functions)) and any(map(_says_more, functions))
+        return "gemini" if known else None
     if not _is_name(tool.get("name")):
         return None
     if _has_arguments(tool.get("input_schema")):
@@ -170,7 +171,12 @@ def _is_declaration(value: object) -> bool:
     if not isinstance(value, Mapping) or not _is_name(value.get("name")):
         return False
     schemas = [value[key] for key in SCHEMA_KEYS if key in value]
-    return all(_has_arguments(schema, empty=True) for schema in schemas) and ("description" in value or bool(schemas))
+    return all(_has_arguments(schema, empty=True) for schema in schemas)
+
+
+def _says_more(function: Mapping[str, Any]) -> bool:
+    """Whether there is more of a function than its name."""
+    return "description" in function or any(key in function for key in SCHEMA_KEYS)
 
 
 def may_stand_among_tools(value: Mapping[str, Any]) -> bool:

@@ -36,7 +36,7 @@ def plain(value: Any, limit: int) -> Any:
         return _members(value, limit)
     if isinstance(value, type):
         raise TypeError(f"the class {value.__name__} is no JSON value")
-    return plain(_fields(value), limit)
+    return plain(_fields(value, limit), limit)
 
 
 def _members(given: Iterable[Any], limit: int) -> list[Any]:
@@ -46,9 +46,10 @@ def _members(given: Iterable[Any], limit: int) -> list[Any]:
     return found
 
 
-def _fields(value: Any) -> Mapping[str, Any]:
+def _fields(value: Any, limit: int) -> Mapping[str, Any]:
     """What a model, a dataclass or a tool object of an SDK says of itself."""
     if hasattr(value, "model_dump"):  # pydantic 2
+        _check_model(value.model_dump(mode="python", by_alias=True, exclude_none=True), limit)
         found = value.model_dump(mode="json", by_alias=True, exclude_none=True)
     elif hasattr(value, "__fields__") and hasattr(value, "dict"):  # pydantic 1
         found = value.dict(by_alias=True, exclude_none=True)
@@ -62,6 +63,35 @@ def _fields(value: Any) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise TypeError(f"a value of type {type(value).__qualname__} is no JSON value")
     return found
+
+
+def _check_model(dumped: object, limit: int) -> None:
+    """See that a model holds nothing that its JSON says in another way each time, or not at all.
+
+    pydantic writes a set in the order of its hashes, NaN as null, and keys that are numbers as texts that may be there already.
+
+    Raises:
+        TypeError: it does.
+        TooManyError: it holds more than ``limit`` values.
+    """
+    stack = [dumped]
+    seen = 0
+    while stack:
+        value = stack.pop()
+        seen += 1
+        if seen > limit:
+            raise TooManyError(limit)
+        if isinstance(value, (set, frozenset)):
+            raise TypeError(f"a value of type {type(value).__name__} is no JSON value")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise TypeError(f"{value} is not a JSON value")
+        if type(value) is dict:  # what is of another type is no pydantic's, and is read with care later
+            for key in value:
+                if not isinstance(key, str):
+                    raise TypeError(f"the key {str(key)[:_SHOWN]} is not a text")
+            stack.extend(value.values())
+        elif isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+            stack.extend(value)
 
 
 def refusal(tools: object, max_values: int) -> ToolSchemaError | None:
