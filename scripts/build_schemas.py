@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout, not an installed package
 
 from promptguard.core.config_schema import config_schema_text
-from promptguard.lint.load import rule_options
+from promptguard.linting.load import rule_options
 
 CONFIG_SCHEMA = ROOT / "docs" / "schemas" / "config-1.json"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from promptguard.core.errors import PromptguardError
 from promptguard.prompts.request import Message, Tool
 from promptguard.prompts.tools import load_tools
-from promptguard.replay.script import Script, ScriptedTurn
-from promptguard.replay.task import Task, load_task
+from promptguard.replaying.script import Script, ScriptedTurn
+from promptguard.replaying.task import Task, load_task
 
 Count = Callable[[str], int]
 

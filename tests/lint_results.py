@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from promptguard.lint.result import FixEdit, LintResult, Record, RecordedFix, RecordedPlace
+from promptguard.linting.result import FixEdit, LintResult, Record, RecordedFix, RecordedPlace
 
 CLOCK = Record(
     path="prompts/日 1.j2",

@@ -7,7 +7,7 @@ import os
 import click
 
 from promptguard.core.errors import InputError
-from promptguard.lint.baseline import DEFAULT
+from promptguard.linting.baseline import DEFAULT
 
 FILE = click.Path(readable=False)  # our own reader says it in our own words
 
@@ -28,9 +28,9 @@ def baseline(paths: tuple[str, ...], output: str | None, config: str | None) -> 
     Exit codes: 0 done, 2 a file could not be judged; the file is not written then.
     """
     from promptguard.core.files import replace_file
-    from promptguard.lint.baseline import baseline_root, baseline_text, read_baseline
-    from promptguard.lint.load import make_plan
-    from promptguard.lint.run import collect, exit_code, find_targets, lint_files
+    from promptguard.linting.baseline import baseline_root, baseline_text, read_baseline
+    from promptguard.linting.load import make_plan
+    from promptguard.linting.run import collect, exit_code, find_targets, lint_files
     from promptguard.report.findings import write_findings
 
     plan = make_plan({"config": config})

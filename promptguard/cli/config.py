@@ -29,7 +29,7 @@ def print_settings(flags: Mapping[str, Any]) -> int:
     Raises:
         PromptguardError: they cannot be used.
     """
-    from promptguard.lint.load import make_plan, rule_options
+    from promptguard.linting.load import make_plan, rule_options
 
     make_plan(flags)  # says what is wrong
     config = load_config(explicit=flags.get("config"), rules=rule_options)

@@ -16,10 +16,10 @@ from promptguard.core.options import LINT_OPTIONS
 if TYPE_CHECKING:
     import click
 
-    from promptguard.lint.baseline import Baseline
-    from promptguard.lint.load import Plan
-    from promptguard.lint.result import FileResult, LintResult
-    from promptguard.lint.run import Change
+    from promptguard.linting.baseline import Baseline
+    from promptguard.linting.load import Plan
+    from promptguard.linting.result import FileResult, LintResult
+    from promptguard.linting.run import Change
 
 _METAVARS = {
     "select": "RULES",
@@ -79,8 +79,8 @@ def run(flags: Mapping[str, Any]) -> int:
     Raises:
         PromptguardError: what is asked for cannot be done.
     """
-    from promptguard.lint.load import make_plan
-    from promptguard.lint.run import exit_code
+    from promptguard.linting.load import make_plan
+    from promptguard.linting.run import exit_code
 
     if flags["show_settings"]:
         from promptguard.cli.config import print_settings
@@ -136,7 +136,7 @@ def _reports(plan: Plan) -> list[tuple[str, Any]]:
 def _baseline(plan: Plan) -> Baseline | None:
     if plan.baseline is None:
         return None
-    from promptguard.lint.baseline import read_baseline
+    from promptguard.linting.baseline import read_baseline
 
     return read_baseline(plan.baseline)
 
@@ -144,11 +144,11 @@ def _baseline(plan: Plan) -> Baseline | None:
 def _files(
     flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None, paths: Sequence[str]
 ) -> tuple[LintResult, list[Change]]:
-    from promptguard.lint.run import collect, find_targets, fix_file, lint_files
+    from promptguard.linting.run import collect, find_targets, fix_file, lint_files
 
     cache = None
     if not flags["no_cache"]:
-        from promptguard.lint.cache import Cache
+        from promptguard.linting.cache import Cache
 
         cache = Cache(plan.cache_dir, plan.settings)
     targets = find_targets(paths, plan)
@@ -161,7 +161,7 @@ def _files(
     found: list[FileResult] = []
     checker = None
     if flags["fix"] or flags["diff"]:
-        from promptguard.lint.check import Checker
+        from promptguard.linting.check import Checker
 
         checker = Checker(plan.settings)
     for result in results:
@@ -178,9 +178,9 @@ def _files(
 
 
 def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:
-    from promptguard.lint.check import Checker
-    from promptguard.lint.run import collect, fix_data, lint_text
-    from promptguard.lint.settings import MAX_BYTES
+    from promptguard.linting.check import Checker
+    from promptguard.linting.run import collect, fix_data, lint_text
+    from promptguard.linting.settings import MAX_BYTES
 
     if sys.stdin is None:
         raise InputError("standard input is closed", hint="name a file")

@@ -82,8 +82,8 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     from promptguard.cli.complain import complain
     from promptguard.cli.progress import progress
     from promptguard.core.errors import InputError, PromptguardError
-    from promptguard.replay.command import execute
-    from promptguard.replay.result import Result
+    from promptguard.replaying.command import execute
+    from promptguard.replaying.result import Result
     from promptguard.report.files import check_target, parse_report_options, show, write_report
     from promptguard.report.files import render as render_report
 

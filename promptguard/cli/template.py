@@ -62,8 +62,8 @@ def check(
     Exit codes: 0 the prefix is kept, 1 a template breaks it or fails on a conversation, 2 a template could not be judged, 3 a
     place holds no chat template.
     """
-    from promptguard.lint.load import make_plan
-    from promptguard.lint.templates import exit_code, tell_stories
+    from promptguard.linting.load import make_plan
+    from promptguard.linting.templates import exit_code, tell_stories
     from promptguard.prompts.counting import counter
     from promptguard.report.files import check_target, parse_report_options, write_report
     from promptguard.report.templates import FORMATS, render

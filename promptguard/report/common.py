@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from promptguard.core.numbers import percent
 from promptguard.core.source import Place
-from promptguard.replay.result import Result, Turn
+from promptguard.replaying.result import Result, Turn
 from promptguard.report.plain import escaped, fit, marked, visible
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time

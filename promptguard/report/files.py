@@ -11,7 +11,7 @@ from typing import TextIO
 
 from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.files import replace_file
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report import json, junit, markdown, text
 from promptguard.report.plain import encodable
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptguard import __version__
 from promptguard.core.source import Place
-from promptguard.replay.result import Result, Turn
+from promptguard.replaying.result import Result, Turn
 from promptguard.report.common import uncached_ratio, verdict
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time

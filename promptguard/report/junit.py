@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from promptguard.replay.result import Result, Turn
+from promptguard.replaying.result import Result, Turn
 from promptguard.report.common import cause, quoted_pair, tokens, where
 from promptguard.report.plain import visible
 

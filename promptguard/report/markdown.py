@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.common import (
     Repeated,
     cause,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.common import (
     Repeated,
     cause,

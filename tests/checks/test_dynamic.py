@@ -6,8 +6,8 @@ from checked_prompts import fixed, hits, jinja, plain, reported
 from promptguard.checks import dynamic
 from promptguard.checks.base import TOKENS_BEHIND, Region
 from promptguard.checks.volatile import changes_of_format, coarser_format
-from promptguard.lint.reading import read_documents
-from promptguard.lint.settings import Settings
+from promptguard.linting.reading import read_documents
+from promptguard.linting.settings import Settings
 
 RULES = "Answer in one sentence.\nQuote your source.\n"
 

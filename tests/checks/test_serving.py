@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from promptguard.checks.base import Hit
 from promptguard.checks.serving import check
-from promptguard.lint.reading.serving import may_serve, serving_documents
+from promptguard.linting.reading.serving import may_serve, serving_documents
 from promptguard.parse.commands import MAX_COMMANDS, read_script
 
 OPTIONS = {"PG701": {}, "PG702": {"min-context": 12288}}

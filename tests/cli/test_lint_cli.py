@@ -351,7 +351,7 @@ def test_a_signal_ends_all_processes_at_once(tmp_path: Path, number: int, code: 
     for name in ("a.j2", "b.j2"):
         (tmp_path / name).write_text(CLOCK * 15_000)
     slow = (
-        "import sys, time; from promptguard.lint import run; from promptguard.cli.main import main\n"
+        "import sys, time; from promptguard.linting import run; from promptguard.cli.main import main\n"
         "run._check_job = lambda *_: time.sleep(600)\n"
         "main(['lint', '--jobs', '2', '--no-cache'])"
     )

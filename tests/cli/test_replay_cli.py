@@ -399,7 +399,7 @@ def test_a_report_through_a_link_replaces_what_it_leads_to(replay: Replay, folde
 
 
 def test_a_folder_that_vanishes_during_the_run_is_an_error(replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import promptguard.replay.command as command
+    import promptguard.replaying.command as command
 
     execute: Callable[..., object] = command.execute
 

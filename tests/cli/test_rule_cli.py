@@ -215,7 +215,7 @@ def test_usage_errors(arguments: list[str], message: str, capsys: pytest.Capture
 
 
 def test_a_rule_is_explained_without_what_linting_needs() -> None:
-    heavy = "print({'yaml', 'rich', 'jinja2', 'promptguard.lint'} & set(sys.modules))"
+    heavy = "print({'yaml', 'rich', 'jinja2', 'promptguard.linting'} & set(sys.modules))"
     code = f"import sys; from promptguard.cli.main import _run; _run(['rule', 'PG900']); {heavy}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

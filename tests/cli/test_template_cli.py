@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from promptguard.cli.main import _run
-from promptguard.lint import templates as stories
+from promptguard.linting import templates as stories
 from promptguard.parse.gguf import Value, write_gguf
 
 ROOT = Path(__file__).parents[2]

@@ -84,7 +84,7 @@ def test_a_lazy_pattern_is_that_of_re() -> None:
 
 
 def test_typing_is_not_imported() -> None:
-    code = "import sys, promptguard.core.light, promptguard.lint.check; sys.exit('typing' in sys.modules)"
+    code = "import sys, promptguard.core.light, promptguard.linting.check; sys.exit('typing' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": ":".join(filter(None, sys.path))}).returncode == 0
     )

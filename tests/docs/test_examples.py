@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.config import load_config
-from promptguard.replay.task import load_task
+from promptguard.replaying.task import load_task
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -33,6 +33,6 @@ def detect(monkeypatch: pytest.MonkeyPatch) -> Fake:
             return check
 
         found = tuple((f"fake{number}", detector(hits)) for number, hits in enumerate(detectors))
-        monkeypatch.setattr("promptguard.lint.check.detectors", lambda _kind: found)
+        monkeypatch.setattr("promptguard.linting.check.detectors", lambda _kind: found)
 
     return use

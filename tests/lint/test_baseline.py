@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.errors import InputError
-from promptguard.lint.baseline import Baseline, baseline_text, read_baseline
-from promptguard.lint.check import check_file
-from promptguard.lint.result import FileResult
-from promptguard.lint.settings import Settings
+from promptguard.linting.baseline import Baseline, baseline_text, read_baseline
+from promptguard.linting.check import check_file
+from promptguard.linting.result import FileResult
+from promptguard.linting.settings import Settings
 
 CLOCK = "Today: {{ now() }}.\n"
 

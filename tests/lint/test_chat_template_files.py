@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.discover import find_files
-from promptguard.lint import check as checking
-from promptguard.lint.cache import Cache
-from promptguard.lint.fix import has_fix
-from promptguard.lint.result import FileResult
-from promptguard.lint.run import SUFFIXES, lint_files
-from promptguard.lint.settings import Settings
+from promptguard.linting import check as checking
+from promptguard.linting.cache import Cache
+from promptguard.linting.fix import has_fix
+from promptguard.linting.result import FileResult
+from promptguard.linting.run import SUFFIXES, lint_files
+from promptguard.linting.settings import Settings
 from promptguard.parse.gguf import Value, write_gguf
 from promptguard.report.findings.words import cost
 

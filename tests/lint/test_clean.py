@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from promptguard.lint.load import make_plan
-from promptguard.lint.run import collect, find_targets, lint_files
+from promptguard.linting.load import make_plan
+from promptguard.linting.run import collect, find_targets, lint_files
 
 CLEAN = Path(__file__).resolve().parents[2] / "fixtures" / "clean"
 

@@ -13,8 +13,8 @@ from promptguard.checks.base import Block, Document, Placeholder, Region
 from promptguard.core.errors import ConfigError
 from promptguard.core.resources import resource
 from promptguard.core.source import Source
-from promptguard.lint import cost
-from promptguard.lint.cost import Coster
+from promptguard.linting import cost
+from promptguard.linting.cost import Coster
 from promptguard.models.default import default_model
 from promptguard.parse.template import parse_template
 from promptguard.prompts.counting import Counter, counter
@@ -197,7 +197,7 @@ def test_configured_tokenizer(tmp_path: Path) -> None:
 def test_loads_nothing_heavy() -> None:
     heavy = {"dataclasses", "pathlib", "jinja2", "orjson", "yaml", "click", "logging", "tokenizers", "inspect", "json"}
     program = (
-        "import sys\nfrom promptguard.lint.cost import Coster\nfrom promptguard.checks.base import Document, Region\n"
+        "import sys\nfrom promptguard.linting.cost import Coster\nfrom promptguard.checks.base import Document, Region\n"
         "from promptguard.core.source import Source\n"
         "d = Document(Source('a', 'text'), 'prompt', regions=[Region(0, 4, 'system')])\n"
         "assert Coster(None).tokens_behind([d], d, 0) == 1\nprint(*sys.modules)"

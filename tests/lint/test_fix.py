@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from promptguard.core.finding import Applicability
-from promptguard.lint.fix import fix_text, has_fix
-from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix
+from promptguard.linting.fix import fix_text, has_fix
+from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix
 
 Replace = tuple[int, int, str]
 

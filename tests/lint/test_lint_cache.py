@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.discover import find_files
-from promptguard.lint import cache as cache_module
-from promptguard.lint.cache import Cache, settings_key
-from promptguard.lint.check import Checker
-from promptguard.lint.result import FileResult
-from promptguard.lint.run import SUFFIXES, lint_files, result_key
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting import cache as cache_module
+from promptguard.linting.cache import Cache, settings_key
+from promptguard.linting.check import Checker
+from promptguard.linting.result import FileResult
+from promptguard.linting.run import SUFFIXES, lint_files, result_key
+from promptguard.linting.settings import PromptDeclaration, Settings
 
 CLOCK = "Today: {{ now() }}. \n"
 

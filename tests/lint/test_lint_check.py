@@ -8,9 +8,9 @@ from promptguard.checks.base import Hit
 from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.source import Span
-from promptguard.lint.check import Checker, check_file
-from promptguard.lint.result import FileResult, FixEdit
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting.check import Checker, check_file
+from promptguard.linting.result import FileResult, FixEdit
+from promptguard.linting.settings import PromptDeclaration, Settings
 
 CLOCK = "Be brief.\nToday: {{ now() }}.\nUse the tools.\n"
 

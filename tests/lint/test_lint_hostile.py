@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptguard.lint.check import check_file
-from promptguard.lint.fix import fix_text
-from promptguard.lint.load import make_plan
-from promptguard.lint.result import FileResult
-from promptguard.lint.run import find_targets, lint_files
-from promptguard.lint.settings import Settings
+from promptguard.linting.check import check_file
+from promptguard.linting.fix import fix_text
+from promptguard.linting.load import make_plan
+from promptguard.linting.result import FileResult
+from promptguard.linting.run import find_targets, lint_files
+from promptguard.linting.settings import Settings
 
 HERE = Settings(str(Path.cwd()), pedantic=True)
 NAMES = (

@@ -10,8 +10,8 @@ from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
 from promptguard.core.errors import ConfigError
 from promptguard.core.options import FINDING_FORMATS, PROMPT_OPTIONS, Option
-from promptguard.lint.load import make_plan, rule_options
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting.load import make_plan, rule_options
+from promptguard.linting.settings import PromptDeclaration, Settings
 from promptguard.report.findings import FORMATS
 
 EVERYTHING = """
@@ -140,13 +140,13 @@ def test_options_of_rules(folder: Path) -> None:
 @pytest.mark.parametrize(("default", "kind"), [(("x",), "list"), ((), "list"), (True, "boolean"), (3, "integer"), ("x", "text")])
 def test_the_kind_of_an_option_is_that_of_its_default(monkeypatch: pytest.MonkeyPatch, default: object, kind: str) -> None:
     rule = RULES["PG101"]._replace(options=(RuleOption("names", default, "Names."),))
-    monkeypatch.setattr("promptguard.lint.load.RULES", {"PG101": rule})
+    monkeypatch.setattr("promptguard.linting.load.RULES", {"PG101": rule})
     assert rule_options() == {"PG101": (Option("names", kind, "Names."),)}  # type: ignore[arg-type]
 
 
 def test_lists_of_options_become_tuples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = RULES["PG101"]._replace(options=(RuleOption("names", (), "Names."),))
-    monkeypatch.setattr("promptguard.lint.load.RULES", {"PG101": rule})
+    monkeypatch.setattr("promptguard.linting.load.RULES", {"PG101": rule})
     own(folder, "[rules.PG101]\nnames = ['x', 'y']\n")
     assert settings().rule_options == {"PG101": {"names": ("x", "y")}}
 

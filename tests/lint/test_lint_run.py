@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.errors import PromptguardError
-from promptguard.lint import run as run_module
-from promptguard.lint.check import Checker
-from promptguard.lint.load import make_plan
-from promptguard.lint.result import FileResult, LintResult, Record
-from promptguard.lint.run import collect, exit_code, find_targets, fix_file, lint_files
-from promptguard.lint.settings import MAX_BYTES
+from promptguard.linting import run as run_module
+from promptguard.linting.check import Checker
+from promptguard.linting.load import make_plan
+from promptguard.linting.result import FileResult, LintResult, Record
+from promptguard.linting.run import collect, exit_code, find_targets, fix_file, lint_files
+from promptguard.linting.settings import MAX_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOCK = "Today: {{ now() }}.\n"

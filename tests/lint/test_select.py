@@ -6,7 +6,7 @@ import pytest
 
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError
-from promptguard.lint.select import ALWAYS, parts_below, selected_codes
+from promptguard.linting.select import ALWAYS, parts_below, selected_codes
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from promptguard.lint.check import check_file
-from promptguard.lint.fix import fix_text
-from promptguard.lint.result import FileResult
-from promptguard.lint.settings import Settings
+from promptguard.linting.check import check_file
+from promptguard.linting.fix import fix_text
+from promptguard.linting.result import FileResult
+from promptguard.linting.settings import Settings
 
 CLOCK = "Today: {{ now() }}."
 

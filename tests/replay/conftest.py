@@ -11,11 +11,11 @@ from promptguard.engines.base import Engine
 from promptguard.engines.embedded import EmbeddedServer
 from promptguard.models.default import default_model
 from promptguard.prompts.rendering import Renderer
-from promptguard.replay import command
-from promptguard.replay.inject import parse_injection
-from promptguard.replay.inputs import load_inputs
-from promptguard.replay.result import Result
-from promptguard.replay.run import Options, Replay
+from promptguard.replaying import command
+from promptguard.replaying.inject import parse_injection
+from promptguard.replaying.inputs import load_inputs
+from promptguard.replaying.result import Result
+from promptguard.replaying.run import Options, Replay
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from promptguard.core.resources import resource
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 
 TASK = resource("fixtures/tasks/four_tool")
 CHAT_TEMPLATES = resource("fixtures/chat_templates")

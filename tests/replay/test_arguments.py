@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptguard.replay.arguments import admits_type, example_arguments
-from promptguard.replay.patterns import matching_text
+from promptguard.replaying.arguments import admits_type, example_arguments
+from promptguard.replaying.patterns import matching_text
 
 
 def example(schema: object) -> object:

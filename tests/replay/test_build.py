@@ -11,8 +11,8 @@ from tiny_task import SYSTEM, tool, write_task
 
 from promptguard.core.errors import InputError
 from promptguard.prompts.rendering import Renderer
-from promptguard.replay.build import Builder
-from promptguard.replay.inputs import load_inputs
+from promptguard.replaying.build import Builder
+from promptguard.replaying.inputs import load_inputs
 
 MESSAGES = ({"role": "user", "content": "Hi"},)
 Build = Callable[..., Builder]

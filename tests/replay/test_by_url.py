@@ -12,7 +12,7 @@ from models_for_tests import with_chat_template
 
 from promptguard.core.errors import EngineError
 from promptguard.models.default import default_model
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.files import FORMATS, render
 
 Execute = Callable[..., Result]

@@ -15,9 +15,9 @@ from defects import causes, failed
 import promptguard
 from promptguard.engines.base import Engine
 from promptguard.prompts.request import Request
-from promptguard.replay.inject import Injection
-from promptguard.replay.result import Result
-from promptguard.replay.run import Options
+from promptguard.replaying.inject import Injection
+from promptguard.replaying.result import Result
+from promptguard.replaying.run import Options
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:

@@ -10,10 +10,10 @@ import pytest
 from promptguard.engines.embedded import EmbeddedServer
 from promptguard.models.default import default_model
 from promptguard.prompts.rendering import Renderer
-from promptguard.replay.inject import parse_injection
-from promptguard.replay.inputs import load_inputs
-from promptguard.replay.result import Result
-from promptguard.replay.run import Options, Replay
+from promptguard.replaying.inject import parse_injection
+from promptguard.replaying.inputs import load_inputs
+from promptguard.replaying.result import Result
+from promptguard.replaying.run import Options, Replay
 
 
 @pytest.mark.parametrize("inject", [None, "extra-space@2", "clock-head"])

@@ -11,7 +11,7 @@ import pytest
 from defects import causes, failed
 
 from promptguard.engines.base import Engine
-from promptguard.replay.result import Result, Turn
+from promptguard.replaying.result import Result, Turn
 
 Measure = Callable[..., Result]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from promptguard.core.errors import EngineError
-from promptguard.replay.gate import Gate, judge
-from promptguard.replay.result import Result, Subject, Turn
+from promptguard.replaying.gate import Gate, judge
+from promptguard.replaying.result import Result, Subject, Turn
 
 SUBJECT = Subject("e", "m", "b", 1, 1, 0, None, "t", "0", "task", "s", "t", "r")
 

@@ -12,7 +12,7 @@ from tiny_task import tool
 from promptguard.core.errors import ConfigError
 from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.request import Piece, Request, Traced
-from promptguard.replay.inject import DEFECTS, _insert, parse_injection
+from promptguard.replaying.inject import DEFECTS, _insert, parse_injection
 
 CLOCK = datetime.fromisoformat("2026-03-11 23:59:58")
 LATER = datetime.fromisoformat("2026-03-11 23:59:59")

@@ -4,9 +4,9 @@ import json
 
 from promptguard.prompts.request import Message
 from promptguard.prompts.tools import load_tools
-from promptguard.replay.live import LiveConversation
-from promptguard.replay.script import Script
-from promptguard.replay.task import load_task
+from promptguard.replaying.live import LiveConversation
+from promptguard.replaying.script import Script
+from promptguard.replaying.task import load_task
 
 
 def conversation() -> LiveConversation:

@@ -11,7 +11,7 @@ from fake_server import PROPS, SLOT, FakeLlamaServer
 from pytest_httpserver import HTTPServer
 
 from promptguard.core.errors import EngineError
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 
 Execute = Callable[..., Result]
 

@@ -17,7 +17,7 @@ from promptguard.core.errors import ConfigError, EngineError, InputError
 from promptguard.engines.llama_cpp_python import LlamaCppPython
 from promptguard.models.default import default_model
 from promptguard.models.make import make_tiny
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 
 pytestmark = pytest.mark.llama_cpp
 Execute = Callable[..., Result]

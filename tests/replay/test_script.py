@@ -8,8 +8,8 @@ import pytest
 
 from promptguard.prompts.request import Message
 from promptguard.prompts.tools import load_tools
-from promptguard.replay.script import Script, apply_history
-from promptguard.replay.task import Call, History, Reply, Step, Task, UserTurn, load_task
+from promptguard.replaying.script import Script, apply_history
+from promptguard.replaying.task import Call, History, Reply, Step, Task, UserTurn, load_task
 
 TASK = load_task()
 TOOLS = load_tools(TASK.tools)[0]

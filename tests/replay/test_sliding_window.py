@@ -11,7 +11,7 @@ from chat_templates import CHATML
 from gguf_sources import write_source
 
 from promptguard.models.make import make_tiny
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 
 Execute = Callable[..., Result]
 

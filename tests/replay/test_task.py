@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.errors import InputError
-from promptguard.replay.task import Call, History, Reply, Step, UserTurn, load_task
+from promptguard.replaying.task import Call, History, Reply, Step, UserTurn, load_task
 
 HEAD = "version: 1\nname: tiny\nsystem: system.md\ntools: tools.json\n"
 KEYS = "version, name, system, tools, history, conversation"

@@ -7,8 +7,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 
-from promptguard.replay.script import Script
-from promptguard.replay.task import load_task
+from promptguard.replaying.script import Script
+from promptguard.replaying.task import load_task
 
 PATH = Path(__file__).parents[2] / "scripts" / "task_sizes.py"
 SPEC = importlib.util.spec_from_file_location("task_sizes", PATH)

@@ -15,7 +15,7 @@ from promptguard.prompts.counting import counter
 from promptguard.prompts.preservation import CLOCK, check_template
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import chat_template_source
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 
 ENCODE = counter(None).encode
 DEFECTIVE = {

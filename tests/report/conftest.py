@@ -7,8 +7,8 @@ import pytest
 from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.divergence import Cause, Divergence
 from promptguard.prompts.standins import StandIn
-from promptguard.replay.gate import Gate, judge
-from promptguard.replay.result import Result, Subject, Turn
+from promptguard.replaying.gate import Gate, judge
+from promptguard.replaying.result import Result, Subject, Turn
 
 SYSTEM = Source("prompts/system.j2", "You help.\nTime: {{ now }}.\nBe brief.\n", "jinja")
 CLOCK = Divergence(

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from lint_results import CLEAN, CLOCK, HOSTILE, RESULT
 
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.lint.result import LintResult, Record, RecordedFix, RecordedPlace
+from promptguard.linting.result import LintResult, Record, RecordedFix, RecordedPlace
 from promptguard.report.files import parse_report_options
 from promptguard.report.findings import FORMATS, markdown, write_findings, write_report_files
 
@@ -175,7 +175,7 @@ def test_no_report_is_written_where_one_cannot_be(tmp_path: Path) -> None:
 
 def test_the_text_formats_import_nothing_heavy() -> None:
     code = (
-        "import sys; from promptguard.lint.result import LintResult; from promptguard.report.findings import write_findings\n"
+        "import sys; from promptguard.linting.result import LintResult; from promptguard.report.findings import write_findings\n"
         "for form in ('full', 'concise'): write_findings(LintResult((), 1, 1), form, str, color=True, statistics=True)\n"
         "heavy = {'click', 'dataclasses', 'importlib', 'json', 'pathlib', 'rich', 'unicodedata'} & set(sys.modules)\n"
         "sys.exit(repr(heavy) if heavy else 0)"

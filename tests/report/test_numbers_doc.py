@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.numbers import percent as rate
-from promptguard.replay.gate import Gate, judge
-from promptguard.replay.result import Result, Turn
+from promptguard.replaying.gate import Gate, judge
+from promptguard.replaying.result import Result, Turn
 
 DOC = (Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8")
 

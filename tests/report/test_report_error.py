@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.files import FORMATS, render
 
 RESULT = Result.without_run("http://127.0.0.1:1: cannot be reached")

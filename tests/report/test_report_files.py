@@ -10,7 +10,7 @@ import pytest
 
 from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.options import REPORT_FORMATS
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.files import FORMATS, check_target, parse_report_option, parse_report_options, render, show, write_report
 
 

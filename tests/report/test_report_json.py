@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from promptguard.core.source import Place, Source, Span
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.json import render
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schemas" / "replay-1.json").read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from promptguard.replay.result import Check, Result
+from promptguard.replaying.result import Check, Result
 from promptguard.report.junit import render
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from promptguard.core.source import Place, Source, Span
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.markdown import code, escape, render
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from promptguard.replay.result import Result
+from promptguard.replaying.result import Result
 from promptguard.report.files import show
 from promptguard.report.text import render
 

@@ -9,7 +9,7 @@ from promptguard.core.light import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from promptguard.lint.result import LintResult
+    from promptguard.linting.result import LintResult
 
 FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "markdown")
 TEXT_FORMATS = frozenset({"full", "concise"})

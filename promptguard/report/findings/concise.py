@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from promptguard.lint.result import LintResult
+from promptguard.linting.result import LintResult
 from promptguard.report.findings.terminal import BOLD, SEVERITY, ending, painter
 from promptguard.report.findings.words import plural, where
 from promptguard.report.plain import encodable, visible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from promptguard.core.light import NamedTuple
-from promptguard.lint.result import LintResult, Record
+from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, ending, painter
 from promptguard.report.findings.words import cost, mend, where
 from promptguard.report.plain import encodable, marked, visible

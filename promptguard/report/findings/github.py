@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from promptguard.lint.result import LintResult, Record
+from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import cost, mend
 from promptguard.report.plain import visible
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from promptguard import __version__
 from promptguard.core.light import Any
-from promptguard.lint.result import LintResult, Record
+from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import by_rule, count
 
 VERSION = 1

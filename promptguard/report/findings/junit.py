@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator
 from itertools import groupby
 
-from promptguard.lint.result import LintResult, Record
+from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import cost, mend, summary, where
 from promptguard.report.plain import visible
 

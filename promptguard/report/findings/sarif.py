@@ -12,7 +12,7 @@ from promptguard.checks.catalog import RULES
 from promptguard.checks.pages import read_page
 from promptguard.checks.rule import Rule
 from promptguard.core.light import Any
-from promptguard.lint.result import FixEdit, LintResult, Record, RecordedFix, RecordedPlace
+from promptguard.linting.result import FixEdit, LintResult, Record, RecordedFix, RecordedPlace
 from promptguard.report.plain import visible
 from promptguard.report.rule_pages import markdown_page
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from promptguard.lint.result import LintResult
+from promptguard.linting.result import LintResult
 from promptguard.report.findings.words import by_rule, summary
 from promptguard.report.plain import visible
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
 from promptguard.core.light import NamedTuple
-from promptguard.lint.result import LintResult, Record, RecordedFix
+from promptguard.linting.result import LintResult, Record, RecordedFix
 from promptguard.report.plain import visible
 
 _WHEN = {

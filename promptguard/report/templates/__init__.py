@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from promptguard.lint.templates import Story
+    from promptguard.linting.templates import Story
 
 FORMATS = ("text", "json")
 

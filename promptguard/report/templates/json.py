@@ -11,7 +11,7 @@ from promptguard.checks.base import Document
 from promptguard.checks.chat_template import CODES
 from promptguard.core.errors import TemplateRefusal
 from promptguard.core.source import Place
-from promptguard.lint.templates import Story, Verdict
+from promptguard.linting.templates import Story, Verdict
 from promptguard.prompts.conversations import Conversation
 from promptguard.prompts.preservation.result import Break, Defect, Told, Unrendered
 from promptguard.report.templates.words import name, when

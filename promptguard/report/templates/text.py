@@ -8,7 +8,7 @@ from promptguard.checks.base import Document
 from promptguard.checks.chat_template import CODES
 from promptguard.core.errors import TemplateError
 from promptguard.core.source import Place
-from promptguard.lint.templates import Story, Verdict
+from promptguard.linting.templates import Story, Verdict
 from promptguard.prompts.preservation.result import Break, Defect, Preservation, Turn, Unrendered
 from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, painter
 from promptguard.report.findings.words import plural

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
-from promptguard.lint.templates import Story
+from promptguard.linting.templates import Story
 from promptguard.prompts.features import Features
 from promptguard.prompts.preservation.result import Defect
 

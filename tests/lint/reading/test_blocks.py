@@ -3,8 +3,8 @@
 import pytest
 
 from promptguard.core.errors import InputError
-from promptguard.lint.reading import read_documents
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting.reading import read_documents
+from promptguard.linting.settings import PromptDeclaration, Settings
 
 CHAT = "{% for m in messages %}<|im_start|>user{{ m.role }}{% endfor %}{{ bos_token }}"
 

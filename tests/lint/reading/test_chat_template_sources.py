@@ -9,10 +9,10 @@ import pytest
 from promptguard.checks.base import Document, make_fix
 from promptguard.core.errors import InputError
 from promptguard.core.source import Span
-from promptguard.lint.models import model_stamp
-from promptguard.lint.reading import may_hold_prompt, read_documents
-from promptguard.lint.reading.chat_templates import model_templates
-from promptguard.lint.settings import Settings
+from promptguard.linting.models import model_stamp
+from promptguard.linting.reading import may_hold_prompt, read_documents
+from promptguard.linting.reading.chat_templates import model_templates
+from promptguard.linting.settings import Settings
 from promptguard.parse.gguf import Value, write_gguf
 
 TEMPLATE = "{% for message in messages %}\n<|{{ message.role }}|>\t{{ message['content'] }} é 🌤{% endfor %}"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from promptguard.lint.reading import may_hold_prompt, read_documents
-from promptguard.lint.settings import Settings
+from promptguard.linting.reading import may_hold_prompt, read_documents
+from promptguard.linting.settings import Settings
 
 TOOL = '{"name": "a", "description": "b", "parameters": {"type": "object", "properties": {}}}'
 ROLES = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% endfor %}{% if add_generation_prompt %}{% endif %}"

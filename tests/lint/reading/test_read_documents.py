@@ -8,8 +8,8 @@ import pytest
 
 from promptguard.checks.base import Document
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.lint.reading import is_declared, read_documents
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting.reading import is_declared, read_documents
+from promptguard.linting.settings import PromptDeclaration, Settings
 from promptguard.parse.template_nodes import Attr, Name
 
 

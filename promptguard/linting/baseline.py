@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.core.light import Any
-from promptguard.lint.result import FileResult, Record
-from promptguard.lint.select import ALWAYS
+from promptguard.linting.result import FileResult, Record
+from promptguard.linting.select import ALWAYS
 
 DEFAULT = ".promptguard-baseline.json"
 _VERSION = 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from promptguard.checks.base import Document, Embedding
 from promptguard.core.light import Any, NamedTuple
 from promptguard.core.source import Place, Source, Span
-from promptguard.lint.reading.prompts import Origin, make_document
+from promptguard.linting.reading.prompts import Origin, make_document
 
 _KEYS = ("chat_template", "chat_template_tool_use")
 """Members of a JSON object that hold chat templates; the second one is known from what a llama-server says of itself."""

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from promptguard.checks.base import Block, Syntax
 from promptguard.core.light import Literal, NamedTuple, regex
-from promptguard.lint.reading.blocks import ROLES
-from promptguard.lint.reading.evidence import begins_like_prompt, is_foreign_text
-from promptguard.lint.reading.names import words
-from promptguard.lint.reading.syntax import guess_syntax
+from promptguard.linting.reading.blocks import ROLES
+from promptguard.linting.reading.evidence import begins_like_prompt, is_foreign_text
+from promptguard.linting.reading.names import words
+from promptguard.linting.reading.syntax import guess_syntax
 
 MAX_DEPTH = 12
 """Prompts do not lie deeper than this."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from promptguard.checks.base import Block, Document
 from promptguard.core.source import Source
-from promptguard.lint.reading.declared import context_values, find_declaration
-from promptguard.lint.reading.evidence import begins_like_prompt, head_begins_like_prompt, is_foreign_text
-from promptguard.lint.reading.names import (
+from promptguard.linting.reading.declared import context_values, find_declaration
+from promptguard.linting.reading.evidence import begins_like_prompt, head_begins_like_prompt, is_foreign_text
+from promptguard.linting.reading.names import (
     file_kind,
     inner_suffix,
     is_for_people,
@@ -18,8 +18,8 @@ from promptguard.lint.reading.names import (
     name_block,
     says_prompt,
 )
-from promptguard.lint.reading.prompts import Origin, make_document, text_document
-from promptguard.lint.settings import Settings
+from promptguard.linting.reading.prompts import Origin, make_document, text_document
+from promptguard.linting.settings import Settings
 from promptguard.parse.markdown import front_matter
 
 _MARK = "promptguard: block"
@@ -46,12 +46,12 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
     elif kind == "json" and is_template_json(path):
         held = True
     else:
-        from promptguard.lint.reading.data import may_hold_data
+        from promptguard.linting.reading.data import may_hold_data
 
         held = may_hold_data(path, kind, head)
     if held:
         return True
-    from promptguard.lint.reading.serving import may_serve
+    from promptguard.linting.reading.serving import may_serve
 
     return may_serve(path, head)
 
@@ -95,7 +95,7 @@ def read_documents(path: str, text: str, settings: Settings, *, bom: bool = Fals
     found = _documents(path, text, origin, declared=declaration is not None, named=named)
     if found:
         return found
-    from promptguard.lint.reading.serving import serving_documents
+    from promptguard.linting.reading.serving import serving_documents
 
     return serving_documents(path, text)
 
@@ -104,7 +104,7 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
     kind = file_kind(path)
     base: Block = origin.block or name_block(path) or "system"
     if kind == "json" and (named or declared or is_template_json(path)) and '"chat_template' in text:
-        from promptguard.lint.reading.chat_templates import for_chat, json_templates
+        from promptguard.linting.reading.chat_templates import for_chat, json_templates
 
         templates = for_chat(json_templates(path, text, origin))
         if templates:
@@ -112,14 +112,14 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
     if kind == "jinja":
         return _jinja(path, text, origin, base, declared=declared)
     if kind == "prompty":
-        from promptguard.lint.reading.prompty import prompty_document
+        from promptguard.linting.reading.prompty import prompty_document
 
         return [prompty_document(Source(path, text, "text"), origin, base)]
     if kind == "text" or (kind is None and declared):
         return _text(path, text, origin, base, declared=declared)
     if kind is None:
         return []
-    from promptguard.lint.reading.data import data_documents
+    from promptguard.linting.reading.data import data_documents
 
     return data_documents(path, text, kind, origin, declared=declared, named=named)
 

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from promptguard.core.light import NamedTuple
-from promptguard.lint.result import FileResult, FixEdit, RecordedFix
-from promptguard.lint.select import ALWAYS
+from promptguard.linting.result import FileResult, FixEdit, RecordedFix
+from promptguard.linting.select import ALWAYS
 
 _MAX_ROUNDS = 100
 

@@ -16,13 +16,13 @@ from promptguard.core.finding import Fix, Severity
 from promptguard.core.ignore import Patterns
 from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source, Span
-from promptguard.lint.cost import Coster
-from promptguard.lint.reading import is_declared, may_hold_prompt, read_documents
-from promptguard.lint.reading.declared import find_declaration
-from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
-from promptguard.lint.select import ALWAYS, Exceptions, parts_below, selected_codes
-from promptguard.lint.settings import MAX_BYTES, PromptDeclaration, Settings
-from promptguard.lint.suppress import UNUSED, Suppressions
+from promptguard.linting.cost import Coster
+from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
+from promptguard.linting.reading.declared import find_declaration
+from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
+from promptguard.linting.select import ALWAYS, Exceptions, parts_below, selected_codes
+from promptguard.linting.settings import MAX_BYTES, PromptDeclaration, Settings
+from promptguard.linting.suppress import UNUSED, Suppressions
 
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
 _MAX_PER_RULE = 1000  # records of one rule in one file
@@ -82,7 +82,7 @@ class Checker:
 
     def check_model(self, path: str, *, named: bool = False) -> FileResult:
         """Check the chat templates of a GGUF file; one that cannot be read is passed over where it is not ``named``."""
-        from promptguard.lint.reading.chat_templates import for_chat, model_templates
+        from promptguard.linting.reading.chat_templates import for_chat, model_templates
 
         return self._check(path, lambda: for_chat(model_templates(path)), "", named=named, guessed=not named)
 

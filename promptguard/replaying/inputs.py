@@ -13,7 +13,7 @@ from promptguard.core.source import Source
 from promptguard.parse.data import load_mapping
 from promptguard.prompts.request import Tool, chat_template_source
 from promptguard.prompts.tools import load_tools
-from promptguard.replay.task import Task, load_task
+from promptguard.replaying.task import Task, load_task
 
 JINJA_SUFFIXES = (".j2", ".jinja", ".jinja2")
 MAX_TEMPLATE = 1 << 20

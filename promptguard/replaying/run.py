@@ -19,15 +19,15 @@ from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Prompt, Traced, chat_template_source
 from promptguard.prompts.sequences import common_prefix
 from promptguard.prompts.tokens import token_starts
-from promptguard.replay.build import Builder
-from promptguard.replay.gate import Gate, judge
-from promptguard.replay.inject import Injection
-from promptguard.replay.inputs import Inputs
-from promptguard.replay.live import LiveConversation
-from promptguard.replay.result import Result, Subject, Turn
-from promptguard.replay.script import Script
-from promptguard.replay.task import History
-from promptguard.replay.texts import Texts
+from promptguard.replaying.build import Builder
+from promptguard.replaying.gate import Gate, judge
+from promptguard.replaying.inject import Injection
+from promptguard.replaying.inputs import Inputs
+from promptguard.replaying.live import LiveConversation
+from promptguard.replaying.result import Result, Subject, Turn
+from promptguard.replaying.script import Script
+from promptguard.replaying.task import History
+from promptguard.replaying.texts import Texts
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
     from promptguard.prompts.divergence import Divergence

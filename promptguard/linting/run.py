@@ -11,17 +11,17 @@ from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, NamedTuple
-from promptguard.lint.models import is_model, model_stamp
-from promptguard.lint.result import FileResult, LintResult, Record
-from promptguard.lint.select import ALWAYS
-from promptguard.lint.settings import MAX_BYTES, Settings
+from promptguard.linting.models import is_model, model_stamp
+from promptguard.linting.result import FileResult, LintResult, Record
+from promptguard.linting.select import ALWAYS
+from promptguard.linting.settings import MAX_BYTES, Settings
 
 if TYPE_CHECKING:
     from promptguard.core.discover import Target
-    from promptguard.lint.baseline import Baseline
-    from promptguard.lint.cache import Cache
-    from promptguard.lint.check import Checker
-    from promptguard.lint.load import Plan
+    from promptguard.linting.baseline import Baseline
+    from promptguard.linting.cache import Cache
+    from promptguard.linting.check import Checker
+    from promptguard.linting.load import Plan
 
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
@@ -134,7 +134,7 @@ def fix_data(
         result = checker.check(path, text, bom=bom, named=True)
         return baseline.without(result) if baseline is not None else result
 
-    from promptguard.lint.fix import fix_text
+    from promptguard.linting.fix import fix_text
 
     fixed = fix_text(text, check(text), check, unsafe=unsafe)
     return fixed.result, Change(path, text, fixed.text, fixed.applied)
@@ -156,7 +156,7 @@ def fix_file(
         What is found when they are applied, and what they change, ``None`` for nothing. Where the file cannot be written the
         result is as before, with a finding that says why.
     """
-    from promptguard.lint.fix import has_fix
+    from promptguard.linting.fix import has_fix
 
     if not has_fix(result, unsafe=unsafe):
         return result, None
@@ -241,7 +241,7 @@ class _Sieve:
 
     def _holds(self, path: str, head: bytes) -> bool:
         if self._may_hold is None:
-            from promptguard.lint.reading import may_hold_prompt  # not needed where all results are in the cache
+            from promptguard.linting.reading import may_hold_prompt  # not needed where all results are in the cache
 
             self._may_hold = may_hold_prompt
         name = path if os.sep == "/" else path.replace(os.sep, "/")
@@ -252,7 +252,7 @@ class _Sieve:
 
 
 def _is_declared(path: str, settings: Settings) -> bool:
-    from promptguard.lint.reading import is_declared
+    from promptguard.linting.reading import is_declared
 
     return is_declared(path, settings)
 
@@ -295,7 +295,7 @@ def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cach
     if jobs > 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM:
         answers = _in_processes(waiting, settings, jobs)
     else:
-        from promptguard.lint.check import Checker
+        from promptguard.linting.check import Checker
 
         checker = Checker(settings)
         answers = (_check_job(checker, job) for job in waiting)
@@ -354,7 +354,7 @@ def _begin(settings: Settings) -> None:
     import signal
     import threading
 
-    from promptguard.lint.check import Checker
+    from promptguard.linting.check import Checker
 
     global _checker  # noqa: PLW0603 (a process pool has no other place for it)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it

@@ -15,8 +15,8 @@ from promptguard.core.errors import ConfigError, EngineError, InputError, Templa
 from promptguard.core.files import read_head, read_text
 from promptguard.core.light import Any, NamedTuple
 from promptguard.core.source import Place, Source, Span
-from promptguard.lint.models import is_model
-from promptguard.lint.reading.chat_templates import (
+from promptguard.linting.models import is_model
+from promptguard.linting.reading.chat_templates import (
     FoundTemplate,
     embedded_template,
     for_chat,
@@ -25,8 +25,8 @@ from promptguard.lint.reading.chat_templates import (
     named_tokens,
     read_only,
 )
-from promptguard.lint.reading.prompts import Origin
-from promptguard.lint.settings import MAX_BYTES
+from promptguard.linting.reading.prompts import Origin
+from promptguard.linting.settings import MAX_BYTES
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import Conversation, conversations
 from promptguard.prompts.counting import Counter

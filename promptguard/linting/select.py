@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from promptguard.checks.selectors import resolve
 from promptguard.core.ignore import Patterns
-from promptguard.lint.settings import Settings
+from promptguard.linting.settings import Settings
 
 ALWAYS = frozenset({"PG901", "PG999"})
 """Rules that report whatever is selected: what they find keeps promptguard from judging."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 from urllib.parse import unquote
 
-from promptguard.replay.patterns import matching_text
+from promptguard.replaying.patterns import matching_text
 
 MAX_WORK = 10_000  # schemas looked at and merged
 MAX_DEPTH = 24  # of values and of choices inside one another

@@ -15,11 +15,11 @@ from promptguard.engines.base import Engine
 from promptguard.models.default import default_model
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import chat_template_source
-from promptguard.replay.gate import MIN_HIT_RATE, Gate
-from promptguard.replay.inject import parse_injection
-from promptguard.replay.inputs import load_inputs
-from promptguard.replay.result import Result
-from promptguard.replay.run import ContextError, Options, Replay
+from promptguard.replaying.gate import MIN_HIT_RATE, Gate
+from promptguard.replaying.inject import parse_injection
+from promptguard.replaying.inputs import load_inputs
+from promptguard.replaying.result import Result
+from promptguard.replaying.run import ContextError, Options, Replay
 
 if TYPE_CHECKING:
     from promptguard.parse.gguf import GGUFHeader

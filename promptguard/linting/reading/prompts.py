@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from promptguard.checks.base import Block, Document, Embedding, Kind, Placeholder, Syntax
 from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
-from promptguard.lint.reading.blocks import Switch, chat_marks, comment_marks, in_texts, regions, role_lines, template_blocks
-from promptguard.lint.reading.evidence import is_chat_template
+from promptguard.linting.reading.blocks import Switch, chat_marks, comment_marks, in_texts, regions, role_lines, template_blocks
+from promptguard.linting.reading.evidence import is_chat_template
 from promptguard.parse.placeholders import find_placeholders, outputs
 from promptguard.parse.template import parse_template
 from promptguard.parse.template_nodes import Comment, Template, Text
@@ -100,7 +100,7 @@ def make_document(
 
 def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool, verbatim: bool, start: int) -> Document:
     """The document of a Markdown or text file; ``verbatim``: nothing in it is a placeholder."""
-    from promptguard.lint.reading.syntax import guess_syntax  # a Jinja template does without
+    from promptguard.linting.reading.syntax import guess_syntax  # a Jinja template does without
     from promptguard.parse.markdown import code_ranges
 
     syntax = origin.syntax or (None if verbatim else guess_syntax(source.text[start:], markdown=markdown))

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.light import TYPE_CHECKING
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:
     from promptguard.core.ignore import Patterns
@@ -23,7 +23,7 @@ def find_declaration(path: str, settings: Settings) -> PromptDeclaration | None:
     """
     if not settings.prompts:
         return None
-    from promptguard.lint.select import parts_below
+    from promptguard.linting.select import parts_below
 
     parts = parts_below(path, settings.root)
     if not parts:

@@ -12,8 +12,8 @@ from promptguard.core.source import Place, Source, Span
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Message, Piece, Request, Tool, Traced
 from promptguard.prompts.standins import StandIn
-from promptguard.replay.inject import Injection
-from promptguard.replay.inputs import Inputs
+from promptguard.replaying.inject import Injection
+from promptguard.replaying.inputs import Inputs
 from promptguard.toolschema.dialects import as_openai_tools
 
 # The last turn of the scripted task is the first one of the new day.

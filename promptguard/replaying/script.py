@@ -9,8 +9,8 @@ from itertools import count
 from typing import Any
 
 from promptguard.prompts.request import Message, Tool
-from promptguard.replay.arguments import admits_type, example_arguments
-from promptguard.replay.task import Call, History, Reply, Step, Task
+from promptguard.replaying.arguments import admits_type, example_arguments
+from promptguard.replaying.task import Call, History, Reply, Step, Task
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from promptguard.core.config import Config, load_config, origins
 from promptguard.core.errors import ConfigError
 from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
 from promptguard.core.options import Option
-from promptguard.lint.select import check_selectors
-from promptguard.lint.settings import PromptDeclaration, Settings
+from promptguard.linting.select import check_selectors
+from promptguard.linting.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:
     from promptguard.core.discover import Rule as Excluded

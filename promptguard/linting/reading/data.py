@@ -11,11 +11,11 @@ from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
 from promptguard.core.light import TYPE_CHECKING, regex
 from promptguard.core.source import Place, Source, Span
-from promptguard.lint.reading.blocks import Switch, line_marks
-from promptguard.lint.reading.names import FileKind, name_block, says_prompt
-from promptguard.lint.reading.prompts import Origin, make_document
-from promptguard.lint.reading.strings import PromptString, Value, ValueKind, prompt_strings, texts
-from promptguard.lint.reading.syntax import guess_syntax
+from promptguard.linting.reading.blocks import Switch, line_marks
+from promptguard.linting.reading.names import FileKind, name_block, says_prompt
+from promptguard.linting.reading.prompts import Origin, make_document
+from promptguard.linting.reading.strings import PromptString, Value, ValueKind, prompt_strings, texts
+from promptguard.linting.reading.syntax import guess_syntax
 from promptguard.toolschema.marks import may_hold_tools, seems_tools
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from promptguard import __version__
 from promptguard.checks.catalog import RULES
 from promptguard.core.digest import LENGTH, digest
 from promptguard.core.light import Any
-from promptguard.lint.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
-from promptguard.lint.settings import Settings
+from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
+from promptguard.linting.settings import Settings
 
 _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
 _MAX_ENTRIES = 50_000

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 from promptguard.prompts.request import Message
-from promptguard.replay.script import Script, apply_history
+from promptguard.replaying.script import Script, apply_history
 
 
 class LiveConversation:

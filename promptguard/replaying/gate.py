@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from promptguard.core.errors import EngineError
 from promptguard.core.numbers import percent
-from promptguard.replay.result import Check, Result, Turn
+from promptguard.replaying.result import Check, Result, Turn
 
 # Agent loops whose cache works read a median of 84 % of their prompt tokens from it; below about 80 % something is breaking it
 # (Anthropic, "Optimizing for cost and intelligence", section "What good looks like").

@@ -7,9 +7,9 @@ import re
 from promptguard.checks.base import Block, Document, Syntax
 from promptguard.core.light import regex
 from promptguard.core.source import Source
-from promptguard.lint.reading.blocks import line_marks
-from promptguard.lint.reading.prompts import Origin, make_document
-from promptguard.lint.reading.syntax import guess_syntax
+from promptguard.linting.reading.blocks import line_marks
+from promptguard.linting.reading.prompts import Origin, make_document
+from promptguard.linting.reading.syntax import guess_syntax
 from promptguard.parse.markdown import front_matter
 
 _MUSTACHE = regex(r"^[ \t]*(?:template|format|type|template_format)[ \t]*:[ \t]*[\"']?(?:mustache|handlebars)\b", re.MULTILINE)
