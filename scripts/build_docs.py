@@ -90,6 +90,20 @@ name = "support"
 """A value for each option, one a line; the build fails where an option has none."""
 
 _MADE = "<!-- made by scripts/build_docs.py -->"
+_COMMANDS = """\
+Where a command says nothing else about its exit codes, those above hold. The values of options can stand in a
+[configuration file](configuration.md); an option on the command line comes before it."""
+_CONFIGURATION = """\
+Settings stand in `promptguard.toml`, or in `pyproject.toml` with `tool.promptguard.` in front of each table: what is `[lint]` in
+the one is `[tool.promptguard.lint]` in the other. The closest file holds, from the current folder up: in each folder
+`promptguard.toml`, else a `pyproject.toml` that has such a table. Files are not merged. `--config FILE` names one.
+
+Paths are relative to the file. A key that is unknown and a value of another type are errors. An option on the command line comes
+before the value here. `promptguard config` prints the settings that hold, and where each comes from. Editors take the schema:
+[config-1.json](../schemas/config-1.json)."""
+_OUTPUTS = """\
+Every JSON output says its `version`. The version rises when a key is removed or changes its meaning; new keys may come at any
+time, so a reader passes over those that it does not know. Each has a JSON Schema (draft 2020-12)."""
 _NOTE = re.compile(r"\s*\[(?:default: ([^\]]*)|(repeatable))\]")
 _KINDS = {
     "text": "text",
@@ -110,10 +124,7 @@ def cli_text() -> str:
     """Every command with its arguments, options and exit codes."""
     context = click.Context(promptguard, info_name="promptguard")
     parts = ["# Command line", _MADE, *_description(promptguard)]
-    parts.append(
-        "Where a command says nothing else about its exit codes, those above hold. The values of options can stand in a "
-        "[configuration file](configuration.md); an option on the command line comes before it."
-    )
+    parts.append(_COMMANDS)
     parts += _commands(promptguard, context)
     return "\n\n".join(parts) + "\n"
 
@@ -183,13 +194,7 @@ def configuration_text() -> str:
     parts = [
         "# Configuration",
         _MADE,
-        "Settings stand in `promptguard.toml`, or in `pyproject.toml` with `tool.promptguard.` in front of each table: what is "
-        "`[lint]` in the one is `[tool.promptguard.lint]` in the other. The closest file holds, from the current folder up: in "
-        "each folder `promptguard.toml`, else a `pyproject.toml` that has such a table. Files are not merged. `--config FILE` "
-        "names one.",
-        "Paths are relative to the file. A key that is unknown and a value of another type are errors. An option on the command "
-        "line comes before the value here. `promptguard config` prints the settings that hold, and where each comes from. Editors "
-        "take the schema: [config-1.json](../schemas/config-1.json).",
+        _CONFIGURATION,
     ]
     for name, options in OPTIONS.items():
         parts += [f"## [{name}]", f"Options of [`promptguard {name}`](cli.md#promptguard-{name})."]
@@ -204,7 +209,9 @@ def _options(table: str, options: Sequence[Option], examples: str) -> Iterator[s
     names = [option.name for option in options]
     if sorted(lines) != sorted(names):
         wrong = ", ".join(sorted(set(lines) ^ set(names)))
-        raise SystemExit(f"scripts/build_docs.py: EXAMPLES[{table!r}] must have a line for each option, and no other: see {wrong}")
+        raise SystemExit(
+            f"scripts/build_docs.py: EXAMPLES[{table!r}] must have a line for each option, and no other: see {wrong}"
+        )
     yield _table(
         ("key", "type", "default", "what it does", "example"),
         [
@@ -256,8 +263,7 @@ def json_text() -> str:
     parts = [
         "# JSON outputs",
         _MADE,
-        "Every JSON output says its `version`. The version rises when a key is removed or changes its meaning; new keys may come "
-        "at any time, so a reader passes over those that it does not know. Each has a JSON Schema (draft 2020-12).",
+        _OUTPUTS,
     ]
     for path in sorted(SCHEMAS.glob("*.json")):
         if path.name == "config-1.json":

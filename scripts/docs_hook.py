@@ -1,7 +1,7 @@
 """What MkDocs needs to make a site of docs/: a page for each rule, and links that leave docs/.
 
-In the repository a page links to files beside docs/, such as rules/order/PG201-unordered-tools.md, so that the links work where the
-repository is shown. On the site a rule has a page of the same path, and what the site does not hold is no link.
+In the repository a page links to files beside docs/, such as rules/order/PG201-unordered-tools.md, so that the links work where
+the repository is shown. On the site a rule has a page of the same path, and what the site does not hold is no link.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from promptguard.report.rule_pages import markdown_page
 log = logging.getLogger("mkdocs.hooks.docs_hook")  # a warning fails a strict build
 _LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)(#[^)\s]*)?\)")
 _TEXT_LINK = re.compile(r"\[([^\]]*)\]\(\)")
+_VERBATIM = re.compile(r"<(pre|code|script|style)\b.*?</\1>", re.DOTALL)
+_UNREAD = re.compile(r"^(?:```|~~~|[-*+] |1\. |\|).*", re.MULTILINE)
 _FETCHED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//|<link\b[^>]*\bhref=\"?(?:https?:)?//[^>]*>")
 
 
@@ -58,7 +60,7 @@ def _existing(nav: list[Any], folder: Path) -> list[Any]:
     return kept
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
+def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Add the pages of the rules."""
     for rule in RULES.values():
         files.append(File.generated(config, rule.file, content=rule_page(rule)))
@@ -76,7 +78,7 @@ def rule_page(rule: Rule) -> str:
     return text
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
     """Turn the links of the repository into those of the site, outside of fenced blocks."""
     return "\n".join(
         "\n".join(part.lines) if part.info is not None else _relinked("\n".join(part.lines), page.file.src_uri, files)
@@ -96,11 +98,16 @@ def _relinked(text: str, page: str, files: Files) -> str:
     return _TEXT_LINK.sub(r"\1", _LINK.sub(relink, text))
 
 
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+def on_post_page(output: str, page: Page, **_: Any) -> str:
     """Warn of Markdown that only GitHub reads as it is meant, and of what a reader's browser would fetch from elsewhere."""
-    shown = re.sub(r"(?s)<(pre|code)\b.*?</\1>", "", output)
-    if "```" in shown:
-        log.warning("%s: a fenced block is shown as text; within a list it must be indented by four", page.file.src_uri)
-    if _FETCHED.search(output):
-        log.warning("%s: the page fetches something from another host", page.file.src_uri)
+    shown = _VERBATIM.sub("", output)
+    if found := _UNREAD.search(shown):
+        log.warning(
+            "%s: Markdown is shown as text; a list or a table needs a blank line in front of it, and what belongs to an item of "
+            "a list is indented by four: %s",
+            page.file.src_uri,
+            found[0],
+        )
+    if found := _FETCHED.search(output):
+        log.warning("%s: the page fetches something from another host: %s", page.file.src_uri, found[0])
     return output

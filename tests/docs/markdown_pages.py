@@ -16,7 +16,12 @@ _FOUND = [
 ]
 DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in _FOUND)
 
-_LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]]+\]:\s+(\S+)|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"", re.M)
+_LINK = re.compile(
+    r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)"  # [text](target "title")
+    r"|^\[[^\]]+\]:\s+(\S+)"  # [text]: target
+    r"|<(?:a|img)\b[^>]*?\b(?:href|src)=\"([^\"]+)\"",
+    re.MULTILINE,
+)
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})([^\n]*)\n(.*?)^ *\2[`~]*$", re.MULTILINE | re.DOTALL)
 
 

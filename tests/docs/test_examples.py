@@ -61,13 +61,3 @@ def test_the_readme_has_its_two_commands() -> None:
     commands = dict(re.findall(r"<!-- command: (\w+) -->\n```console\n(.*?)\n```", text, re.DOTALL))
     assert set(commands) == {"run", "test"}
     assert commands["run"] == 'pip install ".[replay]" && promptguard replay'
-
-
-DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_links_between_documents_lead_somewhere(document: str) -> None:
-    text = (ROOT / document).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        assert ((ROOT / document).parent / target).exists(), target

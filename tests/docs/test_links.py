@@ -35,5 +35,7 @@ def test_anchors_are_those_of_github() -> None:
 
 
 def test_a_link_to_nowhere_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("test_links.links", lambda _: ["rules.md", "rules.md#order", "causes.md#k1-clock", "no.md", "../../x", "/docs", "#no"])
+    monkeypatch.setattr(
+        "test_links.links", lambda _: ["rules.md", "rules.md#order", "causes.md#k1-clock", "no.md", "../../x", "/docs", "#no"]
+    )
     assert broken("docs/index.md") == ["rules.md#order", "no.md", "../../x", "/docs", "#no"]
