@@ -30,16 +30,26 @@ class Example(NamedTuple):
 
 
 def examples() -> Iterator[Example]:
-    """Lines behind ``$`` in blocks of any language, and every line in blocks for a shell that have none."""
+    """The examples of all documents."""
     for document in DOCUMENTS:
         for language, block in fences(document):
-            text = block.replace("\\\n", " ")
-            if re.search(r"^\$ ", text, re.MULTILINE):
-                for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-                    line, _, shown = part.partition("\n")
-                    yield Example(document, line, shown)
-            elif language in SHELLS:
-                yield from (Example(document, line, "") for line in text.splitlines())
+            for line, shown in typed(language, block.replace("\\\n", " ")):
+                yield Example(document, line, shown)
+
+
+def typed(language: str, block: str) -> Iterator[tuple[str, str]]:
+    """The lines of a fenced block that a reader types, each with what is shown below it.
+
+    They are those behind ``$``; where there are none, every line of a block for a shell, and the steps of a workflow.
+    """
+    _, *parts = re.split(r"^\$ ", block, flags=re.MULTILINE)
+    if not parts and language in SHELLS:
+        parts = block.splitlines()
+    elif not parts and language in ("yaml", "yml"):
+        parts = re.findall(r"^ *(?:- )?(?:run: )?(promptguard .*)", block, re.MULTILINE)
+    for part in parts:
+        line, _, shown = part.partition("\n")
+        yield line, shown
 
 
 def commands(line: str) -> Iterator[list[str]]:
@@ -84,6 +94,14 @@ def test_the_command_line_takes_it(example: Example, arguments: list[str]) -> No
 def test_what_it_does_not_take_is_seen(arguments: list[str]) -> None:
     with pytest.raises(click.UsageError):
         accept(promptguard, arguments, click.Context(promptguard, info_name="promptguard"))
+
+
+def test_the_lines_that_are_typed() -> None:
+    assert list(typed("console", "$ a b\nout\nof\n$ c\n")) == [("a b", "out\nof\n"), ("c", "")]
+    assert list(typed("sh", "a\nb\n")) == [("a", ""), ("b", "")]
+    steps = "- run: promptguard lint\n- run: |\n    promptguard replay\n  name: promptguard\n"
+    assert list(typed("yaml", steps)) == [("promptguard lint", ""), ("promptguard replay", "")]
+    assert list(typed("text", "promptguard lint\n")) == []
 
 
 def test_the_commands_of_a_line() -> None:
