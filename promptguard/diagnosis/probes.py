@@ -84,26 +84,26 @@ class Probes:
         again: the same.
         appended: with a reply and another message behind it.
         asked: ``appended`` with ``cache_prompt`` set in the request; only where neither of the two before found anything.
-        other: another conversation of the same agent: the same system prompt, another first message.
-        resumed: the first conversation goes on; only where there are several slots.
-        changed: the system prompt changed in its middle.
-        returned: the same after a short prompt of somebody else.
-        unrelated: that short prompt.
+        changed: another conversation, whose system prompt is that of the first with a change in its middle.
+        other: a conversation with the same system prompt as ``changed`` and another, short first message.
+        resumed: ``changed`` goes on; only where there are several slots.
+        unrelated: a short prompt of somebody else.
+        returned: the last but one once more.
     """
 
     first: Probe
     again: Probe
     appended: Probe | None = None
     asked: Probe | None = None
+    changed: Probe | None = None
     other: Probe | None = None
     resumed: Probe | None = None
-    changed: Probe | None = None
     unrelated: Probe | None = None
     returned: Probe | None = None
 
     @property
     def sent(self) -> tuple[Probe, ...]:
-        every = (self.first, self.again, self.appended, self.asked, self.other, self.resumed, self.changed)
+        every = (self.first, self.again, self.appended, self.asked, self.changed, self.other, self.resumed)
         return tuple(each for each in (*every, self.unrelated, self.returned) if each is not None)
 
     @property
@@ -139,23 +139,29 @@ class _Prober:
         self._system_role = True
 
     def run(self, *, several: bool) -> Probes:
-        system, question = self._words(self._tokens // 2), self._words(self._tokens // 2 - _SHORT)
-        opening = self._messages(system, question)
+        half = self._tokens // 2
+        system = self._words(half)
+        opening = self._messages(system, self._words(half - _SHORT))
         first, again = self._send(opening), self._send(opening)
-        found = Probes(first, again)
-        if found.wandered or first.cached is None:
-            return found
+        if first.cached is None or Probes(first, again).wandered:
+            return Probes(first, again)
         longer = [*opening, *self._reply()]
         appended = self._send(longer)
         if not again.found and not appended.found:
             return Probes(first, again, appended, asked=self._send(longer, cache_prompt=True))
-        other = self._send(self._messages(system, self._words(_SHORT)))
-        resumed = self._send([*longer, *self._reply()]) if several else None
         middle = len(system) // 2
-        edited = self._messages(f"{system[:middle]} {secrets.token_hex(4)} {system[middle:]}", self._words(_SHORT))
-        changed = self._send(edited)
+        edited = f"{system[:middle]} {secrets.token_hex(4)} {system[middle:]}"
+        # Both leave a long prompt behind: what a window has forgotten shows only then.
+        second = self._messages(edited, self._words(half - _SHORT))
+        changed = self._send(second)
+        last = self._messages(edited, self._words(_SHORT))
+        other = self._send(last)
+        resumed = None
+        if several:
+            last = [*second, *self._reply()]
+            resumed = self._send(last)
         unrelated = self._send([{"role": "user", "content": self._words(_SHORT)}])
-        return Probes(first, again, appended, None, other, resumed, changed, unrelated, self._send(edited))
+        return Probes(first, again, appended, None, changed, other, resumed, unrelated, self._send(last))
 
     def _messages(self, system: str, question: str) -> list[Message]:
         messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": question}]

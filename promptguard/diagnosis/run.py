@@ -9,7 +9,7 @@ from promptguard.diagnosis.board import Board, is_loopback
 from promptguard.diagnosis.catalog import ORDER
 from promptguard.diagnosis.context import Workload, context_fit
 from promptguard.diagnosis.facts import Facts, View, build_check, endpoints, look, read_facts
-from promptguard.diagnosis.probes import Probes, ProbeError, probe
+from promptguard.diagnosis.probes import ProbeError, Probes, probe
 from promptguard.diagnosis.reach import OtherServerError, Reached, reach
 from promptguard.diagnosis.result import Check, Diagnosis, Server
 from promptguard.diagnosis.reuse import NOT_TRIED, host_cache, prompt_cache, resident_prefix, slots, window
