@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ class View:
         busy: slots that work on a request; ``None`` where slots are not listed.
         contexts: context of each listed slot.
         tasks: the last task of each slot by its id.
-        held: tokens of the prompt that each slot holds.
+        held: tokens of the prompt that a slot holds, where it says so.
         tokens: prompt tokens that were computed or taken from the cache since the start, ``None`` without metrics.
         waiting: requests that are worked on or wait for a slot, ``None`` without metrics.
     """
@@ -106,7 +106,7 @@ def look(client: JSONClient) -> View:
         busy=None if slots is None else sum(slot.get("is_processing") is True for slot in slots),
         contexts=tuple(_whole(slot.get("n_ctx"), 0) for slot in slots or ()),
         tasks={slot["id"]: _whole(slot.get("id_task"), -1) for slot in slots or ()},
-        held={slot["id"]: _whole(slot.get("n_prompt_tokens"), 0) for slot in slots or ()},
+        held={slot["id"]: tokens for slot in slots or () if (tokens := _whole(slot.get("n_prompt_tokens"), -1)) >= 0},
         tokens=None if computed is None or cached is None else int(computed + cached),
         waiting=int(sum(each for each in waiting if each is not None)) if waiting[0] is not None else None,
     )
@@ -200,7 +200,3 @@ def _text(value: object) -> str:
 def _long(value: object) -> str:
     return value if isinstance(value, str) else ""
 
-
-def busiest(views: Sequence[View]) -> int:
-    """The most slots, or requests, that were at work in any of some looks before a prompt of ours was sent."""
-    return max((view.busy or view.waiting or 0 for view in views), default=0)

@@ -127,7 +127,10 @@ def probe(client: JSONClient, *, context: int, slots: int) -> Probes:
     tokens = min(TOKENS, context - _ROOM)
     if tokens < LEAST_TOKENS:
         raise ProbeError(f"a context of {context:,} tokens is too small to try it", where=client.base_url)
-    return _Prober(client, tokens).run(several=slots > 1)
+    try:
+        return _Prober(client, tokens).run(several=slots > 1)
+    except StatusError as error:
+        raise ProbeError(f"it refuses a request ({error.what})", where=client.base_url) from None
 
 
 class _Prober:
