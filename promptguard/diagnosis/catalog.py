@@ -109,9 +109,9 @@ CATALOG: tuple[Entry, ...] = (
         "prompt",
         "Does the chat template print the history as it was?",
         "the chat template of `/props`, rendered turn by turn in the conversations of `promptguard template check`",
-        "Rules PG502 to PG504. In the way where tokens are lost at tool calls; what is lost only at new user messages, or "
-        "depends on "
-        "how the model writes, is said and not in the way.",
+        "Rules PG502 to PG506. In the way where tokens are lost at tool calls, or the tools are printed at another place. What "
+        "is "
+        "lost only at new user messages, or depends on how the model writes, is said and not in the way.",
         "the switch of the template that mends it (`--chat-template-kwargs`), or a corrected template (`--chat-template-file "
         "FILE`)",
     ),

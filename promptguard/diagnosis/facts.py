@@ -199,4 +199,3 @@ def _text(value: object) -> str:
 
 def _long(value: object) -> str:
     return value if isinstance(value, str) else ""
-

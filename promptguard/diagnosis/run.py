@@ -44,24 +44,48 @@ def diagnose(
     Returns:
         What was found; an ``error`` where there is no server to judge. Nothing that the server does is an exception.
     """
-    on_board = tuple(board.checks(url)) if board is not None else ()
-    try:
-        reached = reach(url, api_key=api_key, timeout=timeout)
-    except EngineError as error:
-        kind = error.kind if isinstance(error, OtherServerError) else ""
-        return Diagnosis(url, Server(kind) if kind else None, on_board, workload.name, error=str(error))
-    try:
-        found = _judge(reached, workload, renderer, requests=requests)
-    except EngineError as error:
-        return Diagnosis(reached.client.base_url, read_facts(reached.props).server, on_board, workload.name, error=str(error))
-    finally:
-        reached.client.close()
-    return replace(found, checks=(*found.checks, *on_board))
+    found = _diagnose(url, workload, renderer, api_key=api_key, timeout=timeout, requests=requests)
+    if api_key:
+        found = _without(found, api_key)
+    return replace(found, checks=(*found.checks, *board.checks(url))) if board is not None else found
 
 
 def wants_board(url: str, board: Board) -> bool:
     """Whether the machine is a Jetson, and the one that the server runs on."""
     return board.is_jetson and is_loopback(url)
+
+
+def _diagnose(
+    url: str, workload: Workload, renderer: Renderer, *, api_key: str | None, timeout: float, requests: bool
+) -> Diagnosis:
+    try:
+        reached = reach(url, api_key=api_key, timeout=timeout)
+    except EngineError as error:
+        kind = error.kind if isinstance(error, OtherServerError) else ""
+        return Diagnosis(url, Server(kind) if kind else None, task=workload.name, error=str(error))
+    try:
+        return _judge(reached, workload, renderer, requests=requests)
+    except EngineError as error:
+        server = read_facts(reached.props).server
+        return Diagnosis(reached.client.base_url, server, task=workload.name, error=str(error))
+    finally:
+        reached.client.close()
+
+
+def _without(found: Diagnosis, secret: str) -> Diagnosis:
+    """The same without the API key, which a server may echo anywhere."""
+
+    def clean(text: str) -> str:
+        return text.replace(secret, "***")
+
+    server = found.server
+    if server is not None:
+        server = replace(server, kind=clean(server.kind), build=clean(server.build), model=clean(server.model))
+    checks = [
+        replace(check, found=clean(check.found), why=clean(check.why), remedy=clean(check.remedy)) for check in found.checks
+    ]
+    error = clean(found.error) if found.error is not None else None
+    return replace(found, server=server, checks=tuple(checks), error=error)
 
 
 def _judge(reached: Reached, workload: Workload, renderer: Renderer, *, requests: bool) -> Diagnosis:

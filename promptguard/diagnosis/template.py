@@ -49,7 +49,7 @@ def template_checks(client: JSONClient, facts: Facts, renderer: Renderer) -> lis
         what = f"{_NOT_JUDGED}: {found.error.what}"
         return [Check("template-date", "unknown", what), Check("template", "unknown", what)]
     clocks = [defect for defect in found.defects if defect.kind == "clock"]
-    others = [defect for defect in found.defects if defect.kind != "clock"]
+    others = [defect for defect in found.defects if defect.kind != "clock" and not _of_raw_arguments(defect)]
     return [_date(client, template, clocks), _history(others)]
 
 
@@ -108,12 +108,19 @@ def _history(defects: list[Defect]) -> Check:
     remedy = f"--chat-template-kwargs '{switches[0]}'" if switches else f"{shown[0].remedy} (--chat-template-file FILE)"
     status: Status = "in-the-way" if grave else "ok"
     if not grave:
-        why += ", but not at tool calls, or a few tokens alone"
+        why += " at new user messages, or where the model writes so; tool calls keep the prefix"
     return Check(name, status, "; ".join(parts) + more, why, f"{remedy}; promptguard template check URL tells all")
 
 
 def _is_grave(defect: Defect) -> bool:
-    """Whether it is lost at tool calls, which an agent makes many times in a conversation. A llama-server takes the arguments of
-    calls apart, and blanks at the ends of replies depend on the model.
+    """Whether it is lost at tool calls, which an agent makes many times in a conversation, or takes the tools with it. Whether
+    blanks at the ends of replies are lost depends on the model.
     """
-    return defect.kind not in ("arguments", "content") and defect.at_tools != "none" and defect.worst.tokens_lost > _FEW
+    if defect.kind in ("arguments", "content") or defect.worst.tokens_lost <= _FEW:
+        return False
+    return defect.at_tools != "none" or defect.kind == "tools"
+
+
+def _of_raw_arguments(defect: Defect) -> bool:
+    """Whether it shows only where arguments reach the template as a string; a llama-server takes them apart."""
+    return all(seen.conversation.arguments == "raw" and seen.conversation.calls_tools for seen in defect.breaks)

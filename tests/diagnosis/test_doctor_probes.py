@@ -10,6 +10,7 @@ from diagnoses import check
 from fake_server import SLOT, FakeLlamaServer
 from fake_slot import FakeSlot
 
+from promptguard.core.resources import resource
 from promptguard.diagnosis.result import Diagnosis
 from promptguard.diagnosis.run import _TRIED
 
@@ -235,6 +236,30 @@ def test_a_template_that_drops_the_history_is_in_the_way(fake: FakeLlamaServer, 
     found = check(examine(fake.url, requests=False), "template")
     assert found.status == "in-the-way"
     assert found.found.startswith("PG502 ")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "found"),
+    [
+        ("drops_reasoning", "ok", "PG502 the reasoning of earlier turns is dropped when a new user message arrives"),
+        ("tools_in_last_user", "in-the-way", "PG503 the chat template prints the tools only with the latest user message"),
+        ("empty_think_block", "in-the-way", "PG504 the chat template prints <think> for the latest turn only"),
+        ("arguments_tojson", "ok", "prints the history as it was"),
+    ],
+)
+def test_what_a_template_does_is_weighed(fake: FakeLlamaServer, examine: Examine, name: str, status: str, found: str) -> None:
+    template = resource(f"fixtures/chat_templates/{name}.jinja").read_text(encoding="utf-8")
+    fake.answers["/props"] = {**fake.answers["/props"], "chat_template": template}
+    said = check(examine(fake.url, requests=False), "template")
+    assert said.status == status
+    assert said.found.startswith(found)
+
+
+def test_a_switch_of_the_template_is_named(fake: FakeLlamaServer, examine: Examine) -> None:
+    template = resource("fixtures/chat_templates/keeps_reasoning_if_asked.jinja").read_text(encoding="utf-8")
+    fake.answers["/props"] = {**fake.answers["/props"], "chat_template": template}
+    remedy = check(examine(fake.url, requests=False), "template").remedy
+    assert remedy.startswith("--chat-template-kwargs '{\"keep_reasoning\": true}'")
 
 
 @pytest.mark.parametrize(

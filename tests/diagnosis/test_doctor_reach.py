@@ -114,6 +114,27 @@ def test_nothing_there(examine: Examine) -> None:
     assert "cannot be reached" in found.error
 
 
+def test_a_key_that_a_server_echoes_is_not_shown(fake: FakeLlamaServer, examine: Examine) -> None:
+    key = "a-key-of-mine"
+    fake.headers["Via"] = f"1.1 {key}"
+    fake.answers["/props"] = {**fake.answers["/props"], "model_alias": key, "build_info": f"b9999-{key}"}
+    fake.answers["/v1/chat/completions"] = (500, {"error": {"message": f"no {key}"}})
+    assert key not in repr(examine(fake.url, api_key=key))
+    fake.answers["/props"] = (308, {})
+    fake.headers["Location"] = f"http://elsewhere/{key}"
+    assert examine(fake.url, api_key=key).error.startswith(f"{fake.url}: redirects to http://elsewhere/***; ")
+
+
+def test_a_build_that_renders_no_chat_templates_is_too_old(fake: FakeLlamaServer, examine: Examine) -> None:
+    del fake.answers["/apply-template"]
+    found = examine(fake.url)
+    assert check(found, "context").status == "unknown"
+    assert (check(found, "prompt-cache").status, check(found, "prompt-cache").found) == (
+        "in-the-way",
+        "it cannot render chat templates",
+    )
+
+
 HOSTILE: list[tuple[str, object]] = [
     ("/props", {"default_generation_settings": {"n_ctx": "many"}, "total_slots": -5, "model_alias": ["x"], "modalities": 7}),
     ("/props", {"default_generation_settings": {"n_ctx": 10**30}, "total_slots": 10**30, "build_info": "b" * 10**6}),

@@ -79,12 +79,6 @@ def test_the_page_names_every_option_of_the_doctor() -> None:
     assert named <= flags(DOCTOR)
 
 
-def test_the_page_links_to_what_is_there() -> None:
-    links = set(re.findall(r"\]\(([^)#:]+)\)", PAGE + DOCTOR)) - {"github-action.md"}
-    assert len(links) > 3
-    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
-
-
 # -- the service
 
 
