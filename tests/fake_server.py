@@ -29,11 +29,15 @@ def tokenize(body: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 class FakeLlamaServer:
-    """Answers are values, or functions of the request's JSON body; a tuple is ``(status, value)``; bytes are sent as they are."""
+    """Answers are values, or functions of the request's JSON body; a tuple is ``(status, value)``; bytes are sent as they are.
+
+    ``headers`` are those of every answer.
+    """
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("").rstrip("/")
         self.seen: list[tuple[str, Any, dict[str, str]]] = []
+        self.headers: dict[str, str] = {}
         self.answers: dict[str, Any] = {
             "/props": PROPS,
             "/slots": [SLOT],
@@ -44,6 +48,8 @@ class FakeLlamaServer:
         server.expect_request("/props").respond_with_handler(self._answer)
         for path in ("/slots", "/tokenize", "/apply-template", "/completion", "/v1/chat/completions", "/health"):
             server.expect_request(path).respond_with_handler(self._answer)
+        for path in ("/", "/metrics", "/v1/props", "/v1/models", "/version", "/api/version"):
+            server.expect_request(path).respond_with_handler(self._answer)
 
     def _answer(self, request: Request) -> Response:
         body = json.loads(request.data) if request.data else None
@@ -53,7 +59,7 @@ class FakeLlamaServer:
             answer = answer(body)
         status, value = answer if isinstance(answer, tuple) else (200, answer)
         data = value if isinstance(value, bytes) else json.dumps(value).encode()
-        return Response(data, status=status, content_type="application/json")
+        return Response(data, status=status, headers=self.headers, content_type="application/json")
 
     def bodies(self, path: str) -> list[Any]:
         return [body for seen, body, _ in self.seen if seen == path]

@@ -21,6 +21,7 @@ COMMANDS = {
     "template": ("promptguard.cli.template", "template", "Try whether chat templates keep the prefix of a conversation."),
     "rule": ("promptguard.cli.rule", "rule_command", "Explain a rule."),
     "config": ("promptguard.cli.config", "config_command", "Print the settings that hold, and where each comes from."),
+    "doctor": ("promptguard.cli.doctor", "doctor", "Say what stands in the way of reuse on a llama-server."),
     "model": ("promptguard.cli.model", "model", "Make tiny-random models that cache like real ones."),
 }
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -48,6 +48,20 @@ def check_url(url: str, *, where: str = "--server") -> str:
     if parts.query or parts.fragment:
         raise ConfigError("takes a base URL, without ? or #", where=f"{where} {url!r}")
     return url.rstrip("/")
+
+
+class Answer(NamedTuple):
+    """What a server sent back, whatever it is.
+
+    Attributes:
+        status: HTTP status.
+        headers: by name in lower case.
+        body: all of it, ``MAX_BODY`` bytes at most.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class JSONClient:
@@ -113,15 +127,27 @@ class JSONClient:
         """
         return self._send("POST", path, orjson.dumps(body), again=again)
 
+    def look(self, path: str) -> Answer:
+        """What the server answers to a GET, be it an error or no JSON at all.
+
+        Raises:
+            EngineError: no answer.
+        """
+        return self._answer("GET", path, None, again=True)
+
     def close(self) -> None:
         self._client.close()
 
     def _send(self, method: str, path: str, content: bytes | None, *, again: bool) -> Any:
+        answer = self._answer(method, path, content, again=again)
+        return self._check(path, answer.status, _json(answer.body))
+
+    def _answer(self, method: str, path: str, content: bytes | None, *, again: bool) -> Answer:
         deadline = time.monotonic() + self._loading
         failures = 0
         while True:
             try:
-                status, body = self._once(method, path, content)
+                answer = self._once(method, path, content)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent
                 failures += 1
                 if failures >= CONNECT_TRIES:
@@ -137,28 +163,27 @@ class JSONClient:
                     what = f"the connection broke during {path} ({self._clean(error)})"
                     raise self._failed(path, what, "the server may have crashed: look at its log") from None
             else:
-                value = _json(body)
                 # A server that loads its model has not looked at the request; any other 503 may come from behind a proxy.
-                if status == 503 and (again or _is_loading(value)) and time.monotonic() < deadline:
+                if answer.status == 503 and (again or _is_loading(_json(answer.body))) and time.monotonic() < deadline:
                     time.sleep(0.25)
                     continue
-                return self._check(path, status, value)
+                return answer
             time.sleep(0.2 * failures)
 
     def _failed(self, path: str, what: str, hint: str) -> EngineError:
         """The error for a request without an answer: the one of its owner if the server is a child that died."""
         return self._explain(path) or EngineError(what, where=self.base_url, hint=hint)
 
-    def _once(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+    def _once(self, method: str, path: str, content: bytes | None) -> Answer:
         """One request and its whole answer.
 
         Raises:
             TimeoutError: the answer came, but so slowly that it was not whole in time.
             httpx.HTTPError: no answer.
         """
-        headers = {"Accept-Encoding": "identity"}
+        sent = {"Accept-Encoding": "identity"}
         if content is not None:
-            headers["Content-Type"] = "application/json"
+            sent["Content-Type"] = "application/json"
         late = threading.Event()
 
         def end() -> None:
@@ -170,7 +195,7 @@ class JSONClient:
         timer.daemon = True
         timer.start()
         try:
-            with self._client.stream(method, path, content=content, headers=headers) as response:
+            with self._client.stream(method, path, content=content, headers=sent) as response:
                 chunks: list[bytes] = []
                 size = 0
                 for chunk in response.iter_bytes():
@@ -178,7 +203,8 @@ class JSONClient:
                     if size > MAX_BODY:
                         raise EngineError(f"the answer to {path} is larger than {MAX_BODY >> 20} MiB", where=self.base_url)
                     chunks.append(chunk)
-                return response.status_code, b"".join(chunks)
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                return Answer(response.status_code, headers, b"".join(chunks))
         except (httpx.HTTPError, httpx.StreamError, RuntimeError, OSError):
             if late.is_set():
                 raise TimeoutError from None
