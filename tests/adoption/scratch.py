@@ -9,7 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_PACKAGE = ("promptguard", "fixtures", "rules", "docs", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")
+_PACKAGE = (
+    *("promptguard", "fixtures", "rules", "docs", "pyproject.toml", "README.md", "LICENSE"),
+    *(".pre-commit-hooks.yaml", ".github", "action.yml"),
+)
 _GIT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from adoption.scratch import ROOT, copy_of_checkout, environment, git, repository, write
+from adoption.scratch import ROOT, environment, git, repository, write
 
 from promptguard.core.discover import find_files
 from promptguard.formatting.documents import SUFFIXES as TOOL_SUFFIXES
@@ -20,11 +20,6 @@ CLOCK = "You help the customers of a shop.\nNow: {{ now() }}\n"
 CLEAN = "You help the customers of a shop.\n"
 TOOLS = [{"description": "The time.", "name": "get_time", "inputSchema": {"type": "object", "properties": {}}}]
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))}
-
-
-@pytest.fixture(scope="session")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_of_checkout(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="session")
