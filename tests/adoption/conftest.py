@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from adoption.scratch import ROOT, copy_of_checkout, repository
+from adoption.scratch import copy_of_checkout, repository
 from adoption.simulated_runner import Runner
 
 

@@ -72,9 +72,9 @@ class Runner:
     def __init__(self, action: Path, workspace: Path, temp: Path, *, done: Mapping[str, dict[str, str]] | None = None) -> None:
         self.definition = yaml.safe_load((action / "action.yml").read_text(encoding="utf-8"))
         self._action = action
-        self._workspace = workspace
+        self.workspace = workspace
         self._temp = temp
-        self._done = done or {}
+        self.done = dict(done or {})
         self.event: dict[str, Any] = {}
         self.variables: dict[str, str] = {}
         self.failing: tuple[str, ...] = ()
@@ -99,8 +99,8 @@ class Runner:
         return job
 
     def _step(self, step: dict[str, Any], context: dict[str, Any], job: Job) -> Step:
-        if step.get("id") in self._done:
-            return Step("success", self._done[step["id"]])
+        if step.get("id") in self.done:
+            return Step("success", self.done[step["id"]])
         if not condition(step.get("if", "success()"), context, succeeded=job.succeeded):
             return Step("skipped")
         if "uses" in step:
@@ -117,7 +117,7 @@ class Runner:
         variables = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "GITHUB_ACTION_PATH": str(self._action),
-            "GITHUB_WORKSPACE": str(self._workspace),
+            "GITHUB_WORKSPACE": str(self.workspace),
             "GITHUB_REPOSITORY": "owner/shop",
             "GITHUB_SERVER_URL": "https://git.example.org",
             "GITHUB_WORKFLOW": "prompts",
@@ -130,7 +130,7 @@ class Runner:
         }
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", files["script"]],
-            cwd=self._workspace,
+            cwd=self.workspace,
             env=environment(**variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -56,7 +56,7 @@ def _finding(finding: dict[str, Any], prefix: str) -> Annotation:
         where |= {"col": finding["column"], "endColumn": finding["end_column"]}
     where |= {"endLine": finding["end_line"], "title": f"{finding['code']} {finding['name']}"}
     lost = finding["tokens_lost"]
-    cost = "" if lost is None else f"\n{lost:,} token{'' if lost == 1 else 's'} behind it are computed again when it changes"
+    cost = "" if lost is None else f"\n{lost:,} token{'' if lost == 1 else 's'} behind it: computed again when it changes"
     fix = "" if finding["fix"] is None else f"\nfix: {finding['fix']['title']}"
     return Annotation(_LEVELS[finding["severity"]], f"{finding['message']}{cost}{fix}", where)
 

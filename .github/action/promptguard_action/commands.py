@@ -41,9 +41,7 @@ class Ran:
     def error(self) -> str | None:
         """Why it could not judge, ``None`` where it could."""
         if self.code in (0, 1):
-            return None
-        if self.name == "format" and self.code == 3:
-            return None  # the same paths are linted, and most of them are templates
+            return "it wrote no report" if self.name in ("lint", "replay") and self.report is None else None
         if self.name == "lint" and self.code == 3:
             return "none of the paths holds anything to check"
         said = [line for line in self.messages.splitlines() if line.startswith("promptguard: error: ")]
@@ -63,8 +61,8 @@ def lint(inputs: Inputs, folder: Path) -> Ran:
 
 
 def format_check(inputs: Inputs) -> Ran:
-    """Say which tool schemas are not in canonical form."""
-    return _run("format", ["--check", *_option("config", inputs.config), "--", *inputs.paths], inputs.folder)
+    """Say which tool schemas are not in canonical form. The same paths are linted, and most of them are no tool schemas."""
+    return _run("format", ["--check", "--as-found", *_option("config", inputs.config), "--", *inputs.paths], inputs.folder)
 
 
 def replay(inputs: Inputs, folder: Path, *, base: Path | None = None) -> Ran:
