@@ -47,9 +47,10 @@ def _turns(base: Report, head: Report) -> Iterator[str]:
     yield "| turn | base | head | change |"
     yield "|---:|---:|---:|---:|"
     for number, (before, after) in enumerate(zip_longest(base["turns"], head["turns"]), 1):
-        if before is None or after is None:
-            one = f"{before['prefilled']:,} | " if after is None else f" | {after['prefilled']:,}"
-            yield f"| {number} | {one} | |"
+        if before is None:
+            yield f"| {number} | | {after['prefilled']:,} | |"
+        elif after is None:
+            yield f"| {number} | {before['prefilled']:,} | | |"
         else:
             yield _row(str(number), before["prefilled"], after["prefilled"])
     yield "\n</details>"
