@@ -107,6 +107,14 @@ def test_annotations_are_escaped(part: Any, capsys: pytest.CaptureFixture[str]) 
     assert annotations(out.splitlines()) == [("error", {**place, "line": "3"}, "50% off\r\n::error::planted")]
 
 
+def test_a_quoted_log_gives_no_commands(part: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    runner = part("runner")
+    with runner.quoted_log("a title\n::error::planted"):
+        runner.say("::error::planted\n::stop-commands::x\n::x::\n::error::planted")
+    runner.annotate("warning", "ours")
+    assert annotations(capsys.readouterr().out.splitlines()) == [("warning", {}, "ours")]
+
+
 def test_the_simulated_runner_reads_what_a_runner_reads() -> None:
     context = {"inputs": {"sarif": "TRUE", "x": ""}, "steps": {"a": {"outputs": {"b-c": "d"}, "outcome": "failure"}}}
     assert fill("<${{ steps.a.outputs.b-c }}${{ steps.gone.outputs.x }}>", context) == "<d>"
