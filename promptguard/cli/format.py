@@ -10,7 +10,7 @@ import click
 
 from promptguard.core.config import load_config
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.options import FORMAT_OPTIONS
+from promptguard.core.options import AS_FOUND_HELP, FORMAT_OPTIONS
 
 if TYPE_CHECKING:
     from promptguard.formatting.result import Options, Outcome
@@ -29,6 +29,7 @@ _HELP = {option.name: option.help for option in FORMAT_OPTIONS}
 @click.option("--sort-properties/--no-sort-properties", default=None, help=_HELP["sort-properties"])
 @click.option("--unsafe-fixes/--no-unsafe-fixes", default=None, help=_HELP["unsafe-fixes"])
 @click.option("--exclude", multiple=True, metavar="PATTERN", help=f"{_HELP['exclude']}  [repeatable]")
+@click.option("--as-found", is_flag=True, help=AS_FOUND_HELP)
 @click.option(
     "--config", type=FILE, metavar="FILE", help="Configuration file.  [default: closest promptguard.toml or pyproject.toml]"
 )
@@ -40,6 +41,7 @@ def format_command(
     diff: bool,
     wire: bool,
     stdin_filename: str | None,
+    as_found: bool,
     config: Path | None,
     exit_zero: bool,
     quiet: bool,
@@ -70,7 +72,9 @@ def format_command(
         printer.show_stream(outcome)
     else:
         base = str(Path.cwd()) if flags["exclude"] else loaded.folder
-        for outcome in format_files(_find(paths, settings.get("exclude", ()), base), options, write=mode == "write"):
+        for outcome in format_files(
+            _find(paths, settings.get("exclude", ()), base, as_found=as_found), options, write=mode == "write"
+        ):
             outcomes.append(outcome.without_text())
             printer.show(outcome)
         printer.summary(outcomes)
@@ -102,12 +106,12 @@ def _check_usage(paths: tuple[Path, ...], *, check: bool, diff: bool, wire: bool
         raise ConfigError("takes one file", where="--wire", hint="name it")
 
 
-def _find(paths: tuple[Path, ...], exclude: list[str], base: str) -> list[Any]:
+def _find(paths: tuple[Path, ...], exclude: list[str], base: str, *, as_found: bool) -> list[Any]:
     from promptguard.core.discover import exclude_rule, find_files
     from promptguard.formatting.documents import SUFFIXES
 
     names = [str(path) for path in paths] or ["."]
-    return find_files(names, SUFFIXES, [exclude_rule(exclude, base)] if exclude else [])
+    return find_files(names, SUFFIXES, [exclude_rule(exclude, base)] if exclude else [], as_found=as_found)
 
 
 def _standard_input(name: str | None, options: Options) -> Outcome:

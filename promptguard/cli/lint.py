@@ -11,7 +11,7 @@ from promptguard.cli.complain import say
 from promptguard.cli.output import write_output
 from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.light import TYPE_CHECKING, Any
-from promptguard.core.options import LINT_OPTIONS
+from promptguard.core.options import AS_FOUND_HELP, LINT_OPTIONS
 
 if TYPE_CHECKING:
     import click
@@ -38,6 +38,7 @@ FLAGS = (
     Flag("fix", "switch", "Apply the fixes that leave a model's reading as it is."),
     Flag("diff", "switch", "Write nothing; print what the fixes would change."),
     Flag("statistics", "switch", "Say how often each rule reports."),
+    Flag("as-found", "switch", AS_FOUND_HELP),
     Flag("exit-zero", "switch", "Exit with 0 even when something is found or there is nothing to check."),
     Flag("stdin-filename", "value", "Check standard input as if it were this file.", "NAME"),
     Flag("show-settings", "switch", "Print the settings that hold, and check nothing."),
@@ -105,7 +106,8 @@ def run(flags: Mapping[str, Any]) -> int:
         if stale:
             known = "1 known finding is" if stale == 1 else f"{stale} known findings are"
             say(f"promptguard: note: {known} no longer there; update the baseline with promptguard baseline")
-    code = exit_code(result, paths_given=bool(paths) or flags["stdin_filename"] is not None, exit_zero=flags["exit_zero"])
+    asked = (bool(paths) and not flags["as_found"]) or flags["stdin_filename"] is not None
+    code = exit_code(result, paths_given=asked, exit_zero=flags["exit_zero"])
     return 1 if code == 0 and flags["diff"] and changes and not flags["exit_zero"] else code
 
 
@@ -151,7 +153,7 @@ def _files(
         from promptguard.linting.cache import Cache
 
         cache = Cache(plan.cache_dir, plan.settings)
-    targets = find_targets(paths, plan)
+    targets = find_targets(paths, plan, as_found=flags["as_found"])
     if flags["fix"] or len(targets) > 1:  # what is half written must not stay, nor the processes that help
         from promptguard.core.signals import unwind_on_signals
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
@@ -46,6 +46,7 @@ def find_files(
     excluded: Sequence[Rule] = (),
     *,
     also: Callable[[str], bool] | None = None,
+    as_found: bool = False,
 ) -> list[Target]:
     """The files at and below some paths, each once, in the order of their names whatever the order of ``paths``.
 
@@ -59,17 +60,26 @@ def find_files(
         suffixes: a file is wanted where its name ends like this, in lower case.
         excluded: what to leave out.
         also: asked for each other file, with its absolute path, whether it is wanted.
+        as_found: take files that are named, and lie below the current folder, only as if they were found there.
     """
     found: dict[str, Target] = {}
+    only: set[str] = set()
     for path in sorted(os.path.normpath(path) for path in paths):
         real = os.path.realpath(path)
         if not os.path.isdir(path):
+            if as_found and os.path.lexists(path) and not (inside := os.path.relpath(path)).startswith(os.pardir + os.sep):
+                only.update(_with_folders(inside))
+                continue
             if real not in found or not found[real].named:
                 found[real] = _named(path)
             continue
         shown = len(_prefix(path))
         for target in _walk(path, suffixes, excluded, also):
             found.setdefault(os.path.join(real, target.path[shown:]), target)
+    if only:
+        here = os.path.realpath(".")
+        for target in _walk(".", suffixes, excluded, also, only):
+            found.setdefault(os.path.join(here, target.path), target)
     return sorted(found.values(), key=lambda target: target.path.split(os.sep))
 
 
@@ -84,7 +94,20 @@ def _named(path: str) -> Target:
     return Target(path, named=True, error=error)
 
 
-def _walk(root: str, suffixes: tuple[str, ...], excluded: Sequence[Rule], also: Callable[[str], bool] | None) -> Iterator[Target]:
+def _with_folders(path: str) -> Iterator[str]:
+    """A relative path and those of the folders that it lies in."""
+    while path:
+        yield path
+        path = os.path.dirname(path)
+
+
+def _walk(
+    root: str,
+    suffixes: tuple[str, ...],
+    excluded: Sequence[Rule],
+    also: Callable[[str], bool] | None,
+    only: Collection[str] | None = None,
+) -> Iterator[Target]:
     top = os.path.abspath(root)
     above = _rules_above(top)
     if _ignored(os.path.basename(top), _applied(above, os.path.dirname(top)), folder=True):
@@ -100,7 +123,7 @@ def _walk(root: str, suffixes: tuple[str, ...], excluded: Sequence[Rule], also: 
             rules = rules + _own_rules(place)
         applied = _applied([*rules, *excluded], place)
         for name, is_folder, is_file in children:
-            if name.startswith("."):
+            if name.startswith(".") or (only is not None and prefix + name not in only):
                 continue
             if is_folder:
                 if name not in SKIPPED_FOLDERS and not _ignored(name, applied, folder=True):

@@ -11,6 +11,11 @@ Kind = Literal["text", "path", "integer", "number", "boolean", "list", "lists", 
 REPORT_FORMATS = ("text", "json", "markdown", "junit")
 FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "markdown")
 
+AS_FOUND_HELP = (
+    "Take the files that are named as if they were found below the current folder: leave out those that exclude and .gitignore "
+    "name, and pass over those that hold nothing of interest. For pre-commit."
+)
+
 
 class Option(NamedTuple):
     """One option of a command.

@@ -34,7 +34,8 @@ SUFFIXES = (
     *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),
 )
 """How the names of files end that are looked into, in lower case."""
-_BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
+BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
+"""How the names of further such files begin, in lower case."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -91,16 +92,16 @@ def lint_files(
         keep.save()
 
 
-def find_targets(paths: Sequence[str], plan: Plan) -> list[Target]:
-    """The files at and below some paths that are looked into."""
+def find_targets(paths: Sequence[str], plan: Plan, *, as_found: bool = False) -> list[Target]:
+    """The files at and below some paths that are looked into; ``as_found`` as in ``find_files``."""
     from promptguard.core.discover import find_files
 
     def also(path: str) -> bool:
-        if os.path.basename(path).lower().startswith(_BEGINNINGS):
+        if os.path.basename(path).lower().startswith(BEGINNINGS):
             return True
         return bool(plan.settings.prompts) and _is_declared(path, plan.settings)
 
-    return find_files(paths or (".",), SUFFIXES, plan.excluded(), also=also)
+    return find_files(paths or (".",), SUFFIXES, plan.excluded(), also=also, as_found=as_found)
 
 
 def result_key(path: str, named: bool, data: bytes) -> str:

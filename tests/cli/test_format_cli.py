@@ -97,6 +97,19 @@ def test_quiet(run: Run) -> None:
     assert run("--quiet") == (2, "", DUPLICATE.format("b.json") + "\n")
 
 
+def test_as_found_passes_over_what_is_no_tools_file(run: Run) -> None:
+    tree(
+        a_json=CANONICAL,
+        b_json="{ // a comment",
+        c_json="{}",
+        promptguard_toml='[format]\nexclude = ["old/"]\n',
+        old__d_json=SHUFFLED,
+    )
+    assert run("--as-found", "--check", "a.json", "b.json", "c.json", "old/d.json") == (0, "1 file would be left unchanged\n", "")
+    assert run("--as-found", "c.json") == (0, "no tool schemas found\n", "")
+    assert run("--as-found", "gone.json")[0] == 2
+
+
 def test_exit_zero(run: Run) -> None:
     tree(a_json=SHUFFLED, b_json=BROKEN, c_json="{}")
     assert run("--check", "--exit-zero", "a.json")[0] == 0

@@ -94,6 +94,16 @@ def test_nothing_to_check(run: Run) -> None:
     assert "holds no prompt, no tool schemas and no serving configuration" in run("notes.txt")[1]
 
 
+def test_as_found_passes_over_what_is_no_prompt(run: Run) -> None:
+    write(
+        **{"system.j2": CLOCK, "a.json": "{ // a comment", "promptguard.toml": '[lint]\nexclude = ["old.j2"]\n', "old.j2": CLOCK}
+    )
+    assert run("--as-found", "a.json", "old.j2") == (0, "Nothing to check in 1 file.\n", "")
+    code, out = concise(run, "--as-found", "a.json", "old.j2", "system.j2")
+    assert (code, out) == (1, f"{FOUND}Found 1 error in 1 file (1 checked).\n")
+    assert run("--as-found", "gone.j2")[0] == 2
+
+
 def test_what_cannot_be_judged(run: Run) -> None:
     write(system_j2=CLOCK)
     code, out = concise(run, "gone.j2", "system.j2", "--exit-zero")

@@ -174,3 +174,32 @@ def test_other_files_that_are_wanted(folder: Path) -> None:
 
     assert [target.path for target in find_files(["."], (".json",), also=also)] == ["x/a.tpl", "x/c.json"]
     assert sorted(asked) == [f"{folder}/x/a.tpl", f"{folder}/x/b.tpl", f"{folder}/y/a.tpl"]
+
+
+def as_found(*paths: str, exclude: tuple[str, ...] = ()) -> list[tuple[str, bool]]:
+    rules = [exclude_rule(exclude, ".")] if exclude else []
+    return [(target.path, target.named) for target in find_files(paths, SUFFIXES, rules, as_found=True)]
+
+
+def test_named_files_as_if_they_were_found() -> None:
+    tree("a.json", "x/b.json", "x/c.json", "x/d.toml", "x/y/e.json", ".z/f.json", "node_modules/g.json", "old/h.json", "i.json")
+    write(Path(), {".gitignore": "c.json"})
+    Path("x/link.json").symlink_to("b.json")
+    named = ["x/b.json", "x/c.json", "x/d.toml", "x/y/e.json", ".z/f.json", "node_modules/g.json", "old/h.json", "x/link.json"]
+    assert as_found(*named, exclude=("old/",)) == [("x/b.json", False), ("x/y/e.json", False)]
+    assert as_found(str(Path("x/b.json").absolute()), "x/../a.json") == [("a.json", False), ("x/b.json", False)]
+
+
+def test_as_found_is_about_files_that_are_below_the_current_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree("x/a.json", "y/b.toml", "x/z/c.json")
+    monkeypatch.chdir(folder / "x")
+    assert as_found("../y/b.toml", "z", "gone.json") == [("../y/b.toml", True), ("gone.json", True), ("z/c.json", False)]
+
+
+def test_as_found_reads_no_folder_that_nothing_is_named_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree("a.json", "x/b.json", "y/z/c.json")
+    read: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: read.append(str(path)) or scandir(path))
+    assert as_found("y/z/c.json") == [("y/z/c.json", False)]
+    assert read == [".", "y/", "y/z/"]

@@ -1,0 +1,110 @@
+"""The step that runs promptguard, once, and writes down everything that the steps behind it and the user need."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from promptguard_action import commands
+from promptguard_action.annotations import annotate_all
+from promptguard_action.commands import Ran
+from promptguard_action.comment import COMMENT_BYTES
+from promptguard_action.inputs import Inputs, read_inputs
+from promptguard_action.runner import SUMMARY_BYTES, add_to_summary, quoted_log, say, set_outputs
+from promptguard_action.sarif import prefix_paths
+from promptguard_action.summary import fitting, sections, short
+from promptguard_action.verdict import Verdict, findings, judge
+
+REPORT = "promptguard.json"
+COMMENT = "comment.md"
+SARIF = "promptguard.sarif"
+
+
+def check() -> int:
+    """Run what is asked for. What it finds decides nothing here: that is for the gate, behind the uploads.
+
+    Raises:
+        ActionError: an input makes no sense.
+    """
+    inputs = read_inputs()
+    folder = Path(tempfile.mkdtemp(prefix="promptguard-", dir=os.environ["RUNNER_TEMP"]))
+    runs = [_shown(run) for run in _runs(inputs, folder)]
+    base = _base(inputs, folder, runs[-1])
+    verdict = judge(runs, inputs.fail_on)
+    parts = sections(verdict, runs, base, os.environ["PROMPTGUARD_BASE_COMMIT"], os.environ["PROMPTGUARD_BASE_NOTE"])
+    report = folder / REPORT
+    report.write_text(json.dumps(_report(verdict, runs, base), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    if inputs.prefix and (folder / SARIF).is_file():
+        prefix_paths(folder / SARIF, inputs.prefix)
+    if inputs.comment:
+        (folder / COMMENT).write_text(fitting(parts, COMMENT_BYTES), encoding="utf-8")
+    if inputs.summary:
+        add_to_summary(fitting(parts, SUMMARY_BYTES))
+    if inputs.annotations:
+        annotate_all(runs, inputs.prefix)
+    set_outputs(_outputs(inputs, folder, runs, verdict))
+    say(" ".join(part for part in ("promptguard:", verdict.word, short(runs)) if part))
+    return 0
+
+
+def _runs(inputs: Inputs, folder: Path) -> list[Ran]:
+    runs = [commands.lint(inputs, folder)] if inputs.lint else []
+    runs += [commands.format_check(inputs)] if inputs.format else []
+    runs += [commands.replay(inputs, folder)] if inputs.replay else []
+    return runs
+
+
+def _base(inputs: Inputs, folder: Path, head: Ran) -> Ran | None:
+    files = os.environ["PROMPTGUARD_BASE"]
+    if not files or head.name != "replay" or head.report is None or not head.report["turns"]:
+        return None
+    return _shown(commands.replay(inputs, folder, base=Path(files)), "promptguard replay, base")
+
+
+def _shown(run: Ran, title: str | None = None) -> Ran:
+    with quoted_log(title or f"promptguard {run.name}"):
+        say((run.output + run.messages).rstrip())
+    return run
+
+
+def _report(verdict: Verdict, runs: Sequence[Ran], base: Ran | None) -> dict[str, Any]:
+    by_name = {run.name: run for run in runs}
+    return {
+        "version": 1,
+        "verdict": verdict.word,
+        "reasons": list(verdict.reasons),
+        "lint": _run(by_name.get("lint")),
+        "format": _run(by_name.get("format")),
+        "replay": _run(by_name.get("replay")),
+        "base": None if base is None else {"commit": os.environ["PROMPTGUARD_BASE_COMMIT"], **(_run(base) or {})},
+    }
+
+
+def _run(run: Ran | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    output = {"output": run.output} if run.name == "format" else {"report": run.report}
+    return {"exit_code": run.code, "error": run.error, **output}
+
+
+def _outputs(inputs: Inputs, folder: Path, runs: Sequence[Ran], verdict: Verdict) -> dict[str, str]:
+    lint = next((run for run in runs if run.name == "lint"), None)
+    replay = next((run.report for run in runs if run.name == "replay"), None)
+    totals = replay["totals"] if replay is not None and replay["turns"] else None
+    sarif = folder / SARIF
+    return {
+        "findings": str(len(findings(lint))) if lint is not None and lint.report is not None else "",
+        "hit-rate": f"{totals['hit_rate']:.4f}" if totals else "",
+        "ceiling": f"{totals['ceiling']:.4f}" if totals else "",
+        "prompt-loss": str(totals["prompt_loss"]) if totals else "",
+        "verdict": verdict.word,
+        "json": str(folder / REPORT),
+        "sarif": str(sarif) if sarif.is_file() else "",
+        "upload": str(inputs.sarif and sarif.is_file()).lower(),
+        "category": f"promptguard/{inputs.prefix.rstrip('/')}".rstrip("/"),
+        "comment": str(folder / COMMENT) if inputs.comment else "",
+    }
