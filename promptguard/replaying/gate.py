@@ -86,11 +86,11 @@ def _loss(name: str, turns: Sequence[Turn], losses: Sequence[int], limit: int) -
     culprit = "the prompt changed and threw away" if name == "prompt-loss" else "the engine did not reuse"
     if over:
         where = f"turn {over[0]}" if len(over) == 1 else f"{len(over)} turns"
-        message = f"{culprit} {_count(worst, 'reusable token')} at worst, on {where}"
+        message = f"{culprit} {tokens} at worst, on {where}"
         if name == "engine-loss":
             message += f": {_engine_cause(turns)}"
     elif worst:
-        message = f"{culprit} {_count(worst, 'reusable token')} at worst, within the tolerance of {limit:,}"
+        message = f"{culprit} {tokens} at worst, within the tolerance of {limit:,}"
     else:
         message = "no reusable token was lost " + ("to the prompt" if name == "prompt-loss" else "to the engine")
     return Check("prompt-loss" if name == "prompt-loss" else "engine-loss", not over, worst, limit, message)
