@@ -30,10 +30,15 @@ def try_conversations(engine: Engine, renderer: Renderer, template: Source) -> P
 
 def prefilled_again(engine: Engine, seen: Break) -> int:
     """Play a break on an engine: the tokens of what it holds that it computes again when the next prompt comes."""
-    held = engine.tokenize(seen.held)
-    engine.place(held)
-    cached = engine.complete(engine.tokenize(seen.prompt)).cached
-    return max(0, len(held) - cached)  # a server may have more in its cache than this run put there
+    return computed_again(engine, seen.held, seen.prompt)
+
+
+def computed_again(engine: Engine, held: str, prompt: str) -> int:
+    """The tokens of ``held`` that an engine which has computed them computes again for ``prompt``."""
+    tokens = engine.tokenize(held)
+    engine.place(tokens)
+    cached = engine.complete(engine.tokenize(prompt)).cached
+    return max(0, len(tokens) - cached)  # a server may have more in its cache than this run put there
 
 
 def template_findings(found: Preservation) -> Iterator[tuple[TemplateFinding, Break | None]]:
