@@ -227,7 +227,7 @@ def _of_server(url: str) -> list[FoundTemplate]:
     except ModuleNotFoundError as error:
         raise ConfigError(f"a server needs the package {error.name}", hint="pip install 'promptguard-ci[replay]'") from None
 
-    base = check_url(url, where="FILE_OR_URL").removesuffix("/props").removesuffix("/v1")
+    base = check_url(url, where="FILE_OR_URL").removesuffix("/props")
     client = JSONClient(base, api_key=api_key_from_environment(), timeout=_ANSWER_SECONDS, loading=_LOADING_SECONDS)
     try:
         props = client.get("/props")
