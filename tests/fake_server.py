@@ -46,7 +46,7 @@ class FakeLlamaServer:
             "/completion": lambda body: {"timings": {"cache_n": 0, "prompt_n": len(body["prompt"])}},
         }
         server.expect_request("/props").respond_with_handler(self._answer)
-        for path in ("/slots", "/tokenize", "/apply-template", "/completion", "/v1/chat/completions", "/health"):
+        for path in ("/slots", "/tokenize", "/apply-template", "/completion", "/v1/chat/completions", "/v1/props", "/health"):
             server.expect_request(path).respond_with_handler(self._answer)
         for path in ("/", "/metrics", "/v1/props", "/v1/models", "/version", "/api/version"):
             server.expect_request(path).respond_with_handler(self._answer)

@@ -76,7 +76,7 @@ def _not_rendered(found: Preservation) -> Iterator[Hit]:
         hint = f" ({found.error.hint})" if found.error.hint else ""
         yield Hit("PG507", start, end, f"no conversation can be rendered: {found.error.what}{hint}")
     for each in found.unrendered:
-        if not each.refused and not each.raw:
+        if each.fails:
             start, end = _span(each.error.place)
             yield Hit("PG507", start, end, f"{each.what} cannot be rendered: {each.error.what}", severity="warning")
 

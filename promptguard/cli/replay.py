@@ -92,8 +92,13 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     for _, path in reports:  # now, rather than after a long run
         check_target(path)
     output_format = settings.pop("output_format") or "text"
+    accepted = None
+    if settings.get("chat_template") is not None:
+        from promptguard.linting.accepted import acceptance
+
+        accepted = acceptance(config)
     try:
-        result = execute(settings, inject=inject, progress=progress)
+        result = execute(settings, inject=inject, progress=progress, accepted=accepted)
     except PromptguardError as error:
         # An earlier report left in its place would say that all is well.
         result = Result.without_run(str(error))

@@ -49,7 +49,11 @@ REPLAY_OPTIONS = (
     Option("system", "path", "System prompt: plain text, or a Jinja template that is rendered anew on each turn."),
     Option("context", "path", "JSON or YAML with values for the variables of the templates."),
     Option("tools", "path", "Tool schemas: JSON, or a Jinja template (.j2) that gives it."),
-    Option("chat-template", "path", "Chat template to use instead of the model's own."),
+    Option(
+        "chat-template",
+        "path",
+        "Chat template to use instead of the model's own; it is judged as promptguard template check does.",
+    ),
     Option("task", "path", "Folder or file of the task to run instead of the built-in four-tool task."),
     Option(
         "server", "text", "Address of a running llama-server to measure, such as http://jetson:8080.", pattern=r"https?://\S+"
@@ -79,7 +83,13 @@ REPLAY_OPTIONS = (
         default="120; 600 with a server",
     ),
     Option("min-hit-rate", "number", "Least hit rate that passes, between 0 and 1.", minimum=0, maximum=1, default="0.8"),
-    Option("prompt-loss-tolerance", "integer", "Tokens of prompt loss that a turn may have.", minimum=0, default="0"),
+    Option(
+        "prompt-loss-tolerance",
+        "integer",
+        "Tokens of prompt loss that a turn, or a finding in the chat template, may have.",
+        minimum=0,
+        default="0",
+    ),
     Option("engine-loss-tolerance", "integer", "Tokens of engine loss that a turn may have.", minimum=0, default="0"),
     Option("live", "boolean", "Let the model itself answer (temperature 0); only the tools are scripted."),
     Option("max-turns", "integer", "Most requests of a live run.", minimum=2, maximum=1000, default="32"),

@@ -227,7 +227,9 @@ class JSONClient:
                 where=self.base_url,
                 hint=f"put its API key in the environment variable {API_KEY_VARIABLE}",
             )
-        raise StatusError(status, f"{path}: {self._clean(message)}", where=self.base_url)
+        of_clients = status == 404 and self.base_url.endswith("/v1")  # the address that libraries for chat are given
+        hint = "leave out /v1 at its end" if of_clients else None
+        raise StatusError(status, f"{path}: {self._clean(message)}", where=self.base_url, hint=hint)
 
     def _clean(self, message: object) -> str:
         """A message of somebody else, on one line, bounded, and without the API key should it echo it."""

@@ -80,7 +80,7 @@ class Story(NamedTuple):
             return "unjudged"
         if self.preservation.defects:
             return "breaking"
-        return "failing" if any(not each.refused and not each.raw for each in self.preservation.unrendered) else "preserving"
+        return "failing" if any(each.fails for each in self.preservation.unrendered) else "preserving"
 
 
 def find_templates(place: str, name: str | None = None) -> list[FoundTemplate]:

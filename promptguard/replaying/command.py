@@ -23,19 +23,23 @@ from promptguard.replaying.run import ContextError, Options, Replay
 
 if TYPE_CHECKING:
     from promptguard.parse.gguf import GGUFHeader
+    from promptguard.replaying.chat_template import Accepted
 
 ProgressBar = Callable[[int, str], AbstractContextManager[Callable[[str], None]]]
 START_TIMEOUT = 120.0
 ANSWER_TIMEOUT = 600.0
 
 
-def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress: ProgressBar) -> Result:
+def execute(
+    settings: Mapping[str, Any], *, inject: str | None = None, progress: ProgressBar, accepted: Accepted | None = None
+) -> Result:
     """Run a replay as the command line asks for it.
 
     Args:
         settings: the flags of ``promptguard replay``, with underscores; ``None`` or absent means the default.
         inject: a defect to plant.
         progress: shows how far it is.
+        accepted: tells what the user accepts of what is found in the given chat template, ``None`` for nothing.
 
     Raises:
         PromptguardError: nothing could be measured.
@@ -54,6 +58,8 @@ def execute(settings: Mapping[str, Any], *, inject: str | None = None, progress:
         compare_uncached=given.get("compare_uncached", False),
         seed=given.get("seed", 0),
         inject=parse_injection(inject) if inject is not None else None,
+        model_template=any(name in given for name in ("model", "model_from", "server")),
+        accepted=accepted,
     )
     begin = time.perf_counter()
     with ExitStack() as stack:

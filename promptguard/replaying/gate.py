@@ -1,4 +1,4 @@
-"""The gate: three checks on what was measured, each reported by name."""
+"""The gate: checks on what was measured, each reported by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from promptguard.core.errors import EngineError
 from promptguard.core.numbers import percent
-from promptguard.replaying.result import Check, Result, Turn
+from promptguard.replaying.result import Check, Result, TemplateCheck, TemplateFinding, Turn
 
 # Agent loops whose cache works read a median of 84 % of their prompt tokens from it; below about 80 % something is breaking it
 # (Anthropic, "Optimizing for cost and intelligence", section "What good looks like").
@@ -20,7 +20,7 @@ class Gate:
 
     Attributes:
         min_hit_rate: least hit rate, 0 to 1.
-        prompt_loss: tokens of prompt loss that any one turn may have.
+        prompt_loss: tokens of prompt loss that any one turn may have, and that any one finding in the chat template may cost.
         engine_loss: tokens of engine loss that any one turn may have.
     """
 
@@ -30,7 +30,7 @@ class Gate:
 
 
 def judge(result: Result, gate: Gate) -> tuple[Check, ...]:
-    """The three checks of the gate.
+    """The checks of the gate: three, and a fourth where the user's own chat template was tried.
 
     Raises:
         EngineError: fewer than two turns were measured, which proves nothing.
@@ -42,11 +42,14 @@ def judge(result: Result, gate: Gate) -> tuple[Check, ...]:
             else "no turn was measured",
             hint="use a task with at least two requests",
         )
-    return (
+    checks = [
         _hit_rate(result, gate),
         _loss("prompt-loss", result.turns, [turn.prompt_loss for turn in result.turns], gate.prompt_loss),
         _loss("engine-loss", result.turns, [turn.engine_loss for turn in result.turns], gate.engine_loss),
-    )
+    ]
+    if result.template is not None:
+        checks.append(_chat_template(result.template, gate.prompt_loss))
+    return tuple(checks)
 
 
 def _hit_rate(result: Result, gate: Gate) -> Check:
@@ -63,8 +66,8 @@ def _hit_rate(result: Result, gate: Gate) -> Check:
     return Check("hit-rate", rate >= least, rate, least, message)
 
 
-def _tokens(count: int) -> str:
-    return f"{count:,} reusable token{'' if count == 1 else 's'}"
+def _count(count: int, noun: str = "token") -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _engine_cause(turns: Sequence[Turn]) -> str:
@@ -79,14 +82,47 @@ def _engine_cause(turns: Sequence[Turn]) -> str:
 def _loss(name: str, turns: Sequence[Turn], losses: Sequence[int], limit: int) -> Check:
     worst = max(losses)
     over = [turn.number for turn, loss in zip(turns, losses, strict=True) if loss > limit]
+    tokens = _count(worst, "reusable token")
     culprit = "the prompt changed and threw away" if name == "prompt-loss" else "the engine did not reuse"
     if over:
         where = f"turn {over[0]}" if len(over) == 1 else f"{len(over)} turns"
-        message = f"{culprit} {_tokens(worst)} at worst, on {where}"
+        message = f"{culprit} {tokens} at worst, on {where}"
         if name == "engine-loss":
             message += f": {_engine_cause(turns)}"
     elif worst:
-        message = f"{culprit} {_tokens(worst)} at worst, within the tolerance of {limit:,}"
+        message = f"{culprit} {tokens} at worst, within the tolerance of {limit:,}"
     else:
         message = "no reusable token was lost " + ("to the prompt" if name == "prompt-loss" else "to the engine")
     return Check("prompt-loss" if name == "prompt-loss" else "engine-loss", not over, worst, limit, message)
+
+
+def _chat_template(found: TemplateCheck, limit: int) -> Check:
+    worst = max((each.tokens_lost for each in found.findings), default=0)
+    over = [each for each in found.findings if each.tokens_lost > limit or each.conversation is None]
+    if over:
+        message = _template_finding(over[0])
+        if len(over) > 1:
+            message += f"; and {len(over) - 1} more"
+    elif worst:
+        message = f"it loses {_count(worst)} at worst, within the tolerance of {limit:,}"
+    else:
+        message = "the chat template keeps the prefix of every conversation that was tried"
+    if found.accepted:
+        message += f" (accepted: {', '.join(found.accepted)})"
+    return Check("chat-template", not over, worst, limit, message)
+
+
+def _template_finding(found: TemplateFinding) -> str:
+    place = f" {found.place}" if found.place is not None else ""
+    message = f"{found.code}{place}: {found.explanation}"
+    if found.conversation is None:
+        return message
+    return f'{message}: {_count(found.tokens_lost)} lost behind reply {found.reply} of "{found.conversation}"{_confirmed(found)}'
+
+
+def _confirmed(found: TemplateFinding) -> str:
+    """What the engine says to it."""
+    if found.prefilled is None:
+        return ", not tried on the engine, whose context is too small"
+    but = "" if found.prefilled == found.tokens_lost else "but "
+    return f" ({but}the engine computed {found.prefilled:,} again)"

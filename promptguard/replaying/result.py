@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from promptguard.prompts.standins import StandIn
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.core.source import Place
     from promptguard.prompts.divergence import Divergence
 
 
@@ -75,13 +76,56 @@ class Turn:
 
 @dataclass(frozen=True)
 class Check:
-    """One part of the gate. ``value`` and ``limit`` are a rate for the hit rate and tokens (the worst turn) for the losses."""
+    """One part of the gate. ``value`` and ``limit`` are a rate for the hit rate, and tokens for the others: of the worst turn, or
+    of the worst finding in the chat template.
+    """
 
-    name: Literal["hit-rate", "prompt-loss", "engine-loss"]
+    name: Literal["hit-rate", "prompt-loss", "engine-loss", "chat-template"]
     passed: bool
     value: float
     limit: float
     message: str
+
+
+@dataclass(frozen=True)
+class TemplateFinding:
+    """Something in a chat template that breaks the prefix, or conversations on which it fails.
+
+    Attributes:
+        code: the rule of ``promptguard lint``.
+        explanation, remedy, place: as in ``Divergence``.
+        conversation: in which it costs most, ``None`` where the template fails.
+        reply: behind which, from 1; 0 where the template fails.
+        before, after: what was there and what is there now, a few words of each.
+        tokens: what the engine held: the prompt with its reply.
+        tokens_lost: how many of them cannot be used again, as the rendered texts say.
+        prefilled: how many of them the engine computed again; ``None`` where it was not asked.
+    """
+
+    code: str
+    explanation: str
+    remedy: str
+    place: Place | None
+    conversation: str | None = None
+    reply: int = 0
+    before: str = ""
+    after: str = ""
+    tokens: int = 0
+    tokens_lost: int = 0
+    prefilled: int | None = None
+
+
+@dataclass(frozen=True)
+class TemplateCheck:
+    """What was found in the chat template that the user gave.
+
+    Attributes:
+        findings: what breaks the prefix, the worst first.
+        accepted: codes of further findings, which the configuration or a comment takes out.
+    """
+
+    findings: tuple[TemplateFinding, ...]
+    accepted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +157,7 @@ class Result:
         seconds_engine: the part of it spent waiting for the engine.
         append_only: prompt and attainable tokens of each turn of an append-only run of the same task, where the run as sent is a
             shortened one; empty where its own turns tell.
+        template: what was found in the user's own chat template, ``None`` where there is none or the run ended early.
         error: why the run ended early, where it did; ``turns`` are those measured until then.
     """
 
@@ -125,6 +170,7 @@ class Result:
     seconds_total: float = 0.0
     seconds_engine: float = 0.0
     append_only: tuple[tuple[int, int], ...] = ()
+    template: TemplateCheck | None = None
     error: str | None = None
     settings: dict[str, object] = field(default_factory=dict)
 

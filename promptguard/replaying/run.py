@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from promptguard.core.errors import ConfigError, EngineError, InputError, PromptguardError
@@ -24,13 +25,15 @@ from promptguard.replaying.gate import Gate, judge
 from promptguard.replaying.inject import Injection
 from promptguard.replaying.inputs import Inputs
 from promptguard.replaying.live import LiveConversation
-from promptguard.replaying.result import Result, Subject, Turn
+from promptguard.replaying.result import Result, Subject, TemplateCheck, Turn
 from promptguard.replaying.script import Script
 from promptguard.replaying.task import History
 from promptguard.replaying.texts import Texts
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
     from promptguard.prompts.divergence import Divergence
+    from promptguard.prompts.preservation.result import Preservation
+    from promptguard.replaying.chat_template import Accepted
 
 Progress = Callable[[str], None]
 # Any other first message will do: what both prompts share is the resident prefix.
@@ -49,6 +52,8 @@ class Options:
         compare_uncached: run the task again with the cache off.
         seed: seed of the values that differ between turns.
         inject: a defect to plant.
+        model_template: say in a note what is found in the chat template of the model, where the user gives none.
+        accepted: what the user accepts of what is found in the given chat template, ``None`` for nothing.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -58,6 +63,8 @@ class Options:
     compare_uncached: bool = False
     seed: int = 0
     inject: Injection | None = None
+    model_template: bool = False
+    accepted: Accepted | None = None
 
 
 class Replay:
@@ -122,7 +129,7 @@ class Replay:
     def steps(self) -> int:
         """Number of engine requests that ``run`` will report to its progress callback, an estimate for a live run."""
         turns = len(self.script.turns)
-        return turns * (2 if self.options.compare_uncached else 1)
+        return turns * (2 if self.options.compare_uncached else 1) + (self.inputs.chat_template is not None)
 
     @property
     def characters(self) -> int:
@@ -147,8 +154,10 @@ class Replay:
         turns: list[Turn] = []
         run = _Run(self, timed, turns, progress)
         error: str | None = None
+        template: TemplateCheck | None = None
         try:
             run.measure()
+            template = run.check_template()
         except PromptguardError as problem:
             if not turns:
                 raise
@@ -163,6 +172,7 @@ class Replay:
             seconds_total=time.perf_counter() - begin,
             seconds_engine=timed.seconds,
             append_only=run.append_only,
+            template=template,
             error=error,
         )
         return result if error else replace(result, checks=judge(result, self.options.gate))
@@ -341,7 +351,40 @@ class _Run:
             if stand_in.varies and found.expression and re.search(rf"\b{re.escape(stand_in.name)}\b(?! *\()", found.expression):
                 remedy += f"; or, if {stand_in.name} stays the same within a conversation, give its value with --context"
                 break
+        if found.aspect == "reasoning" and self._found_in_template is not None:
+            from promptguard.prompts.preservation.explain import switch_of_reasoning
+
+            remedy += switch_of_reasoning(self._found_in_template.defects)
         return replace(found, tokens_lost=turn.prompt_loss, remedy=remedy)
+
+    # -- the chat template
+
+    @cached_property
+    def _found_in_template(self) -> Preservation | None:
+        """What the conversations of ``promptguard template check`` show; ``None`` where the template is the bundled one."""
+        if self._replay.inputs.chat_template is None and not self._options.model_template:
+            return None
+        from promptguard.replaying.chat_template import try_conversations
+
+        return try_conversations(self._engine, self._replay._renderer, self._template)
+
+    def check_template(self) -> TemplateCheck | None:
+        """What is found in the user's own chat template, played on the engine; of the model's own one a note is made."""
+        if self._found_in_template is None:
+            return None
+        from promptguard.replaying import chat_template
+
+        found = list(chat_template.template_findings(self._found_in_template))
+        if self._replay.inputs.chat_template is None:
+            self._texts.notes += chat_template.notes([finding for finding, _ in found])
+            return None
+        self._progress("chat template")
+        accepted = self._options.accepted or (lambda *_: False)
+        taken = [accepted(self._template, finding.code, finding.place) for finding, _ in found]
+        return TemplateCheck(
+            tuple(chat_template.measured(self._engine, *each) for each, out in zip(found, taken, strict=True) if not out),
+            tuple(dict.fromkeys(finding.code for (finding, _), out in zip(found, taken, strict=True) if out)),
+        )
 
     # -- what it was
 

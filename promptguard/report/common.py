@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from promptguard.core.numbers import percent
 from promptguard.core.source import Place
-from promptguard.replaying.result import Result, Turn
+from promptguard.replaying.result import Result, TemplateFinding, Turn
 from promptguard.report.plain import escaped, fit, marked, visible
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
@@ -87,6 +87,20 @@ def repeated(turns: Sequence[Turn]) -> list[Repeated]:
 
 def cause(divergence: Divergence) -> str:
     return f"{divergence.cause.code} {divergence.cause.name}"
+
+
+def template_findings(result: Result) -> tuple[TemplateFinding, ...]:
+    """What was found in the user's own chat template."""
+    return result.template.findings if result.template is not None else ()
+
+
+def lost_in_template(found: TemplateFinding) -> str:
+    """What a finding in a chat template costs, where, and what the engine says to it."""
+    told = f'{found.tokens_lost:,} of {tokens(found.tokens)}, behind reply {found.reply} of "{found.conversation}"'
+    if found.prefilled is None:
+        return told
+    but = "" if found.prefilled == found.tokens_lost else "but "
+    return f"{told}; {but}the engine computed {found.prefilled:,} again"
 
 
 def where(place: Place) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from promptguard import __version__
 from promptguard.core.source import Place
-from promptguard.replaying.result import Result, Turn
+from promptguard.replaying.result import Result, TemplateCheck, TemplateFinding, Turn
 from promptguard.report.common import uncached_ratio, verdict
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
@@ -79,6 +79,7 @@ def as_object(result: Result) -> dict[str, Any]:
             "seconds_engine": result.seconds_engine,
         },
         "turns": [_turn(turn) for turn in result.turns],
+        "chat_template": _template(result.template) if result.template is not None else None,
         "stand_ins": [{"name": item.name, "kind": item.kind, "varies": item.varies} for item in result.stand_ins],
         "notes": list(result.notes),
     }
@@ -120,6 +121,26 @@ def _divergence(found: Divergence) -> dict[str, Any]:
         "expression": found.expression,
         "place": _place(found.place),
         "related": [_place(place) for place in found.related],
+    }
+
+
+def _template(found: TemplateCheck) -> dict[str, Any]:
+    return {"findings": [_template_finding(each) for each in found.findings], "accepted": list(found.accepted)}
+
+
+def _template_finding(found: TemplateFinding) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "explanation": found.explanation,
+        "remedy": found.remedy,
+        "place": _place(found.place),
+        "conversation": found.conversation,
+        "reply": found.reply,
+        "before": found.before,
+        "after": found.after,
+        "tokens": found.tokens,
+        "tokens_lost": found.tokens_lost,
+        "prefilled": found.prefilled,
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 
-from promptguard.replaying.result import Result, Turn
-from promptguard.report.common import cause, quoted_pair, tokens, where
+from promptguard.replaying.result import Check, Result, TemplateFinding, Turn
+from promptguard.report.common import cause, lost_in_template, quoted_pair, template_findings, tokens, where
 from promptguard.report.plain import visible
 
 
@@ -13,7 +13,8 @@ def render(result: Result) -> str:
     """The whole report as XML 1.0, a line feed at its end."""
     limits = {check.name: check.limit for check in result.checks}
     cases = [
-        _case("gate", check.name, 0.0, "" if check.passed else _problem("failure", check.message)) for check in result.checks
+        _case("gate", check.name, 0.0, "" if check.passed else _problem("failure", check.message, _details(check, result)))
+        for check in result.checks
     ]
     cases += [_turn(turn, limits.get("prompt-loss", 0), limits.get("engine-loss", 0)) for turn in result.turns]
     if result.error is not None:
@@ -22,6 +23,20 @@ def render(result: Result) -> str:
     counts = f'tests="{len(cases)}" failures="{failures}" errors="{int(result.error is not None)}" skipped="0"'
     head = f'<testsuite name="promptguard replay" {counts} time="{result.seconds_total:.3f}">'
     return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', head, *cases, "</testsuite>", ""])
+
+
+def _details(check: Check, result: Result) -> str:
+    """All findings in the chat template, a paragraph each; the other parts of the gate have the turns for it."""
+    return "\n\n".join(map(_template_finding, template_findings(result))) if check.name == "chat-template" else ""
+
+
+def _template_finding(found: TemplateFinding) -> str:
+    place = f" at {where(found.place)}" if found.place is not None else ""
+    lines = [f"{found.code}{place}: {found.explanation}"]
+    if found.conversation is not None:
+        before, after = quoted_pair(found.before, found.after)
+        lines += [f"before: {before}", f"after: {after}", f"lost: {lost_in_template(found)}"]
+    return "\n".join([*lines, f"fix: {found.remedy}"])
 
 
 def _turn(turn: Turn, prompt_limit: float, engine_limit: float) -> str:

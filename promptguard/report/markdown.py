@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from promptguard.replaying.result import Result
+from promptguard.replaying.result import Result, TemplateFinding
 from promptguard.report.common import (
     Repeated,
     cause,
     excerpt,
+    lost_in_template,
     measured,
     quoted_pair,
     repeated,
     subject_rows,
+    template_findings,
     tokens,
     total_rows,
     turn_ranges,
@@ -64,6 +66,8 @@ def _blocks(result: Result) -> Iterator[str]:
         yield ""
     for item in repeated(result.turns):
         yield from _divergence(item)
+    for finding in template_findings(result):
+        yield from _template_finding(finding)
     if result.turns:
         yield from _pairs(total_rows(result))
         yield "<details><summary>All turns</summary>\n"
@@ -102,3 +106,16 @@ def _divergence(item: Repeated) -> Iterator[str]:
     see = f" See also {', '.join(code(where(related)) for related in found.related)}." if found.related else ""
     yield f"Lost: {tokens(found.tokens_lost)}, from token {found.token:,} (character {found.char:,}) on. "
     yield f"Fix: {escape(found.remedy)}{see}\n"
+
+
+def _template_finding(found: TemplateFinding) -> Iterator[str]:
+    place = f" at {code(where(found.place))}" if found.place is not None else ""
+    yield f"**{found.code}**{place}, chat template: {escape(found.explanation)}\n"
+    if found.place is not None:
+        source = excerpt(found.place)
+        yield _fenced([source.text, source.marker], "text") + "\n"
+    if found.conversation is not None:
+        before, after = quoted_pair(found.before, found.after)
+        yield _fenced([f"- {before}", f"+ {after}"], "diff") + "\n"
+        yield f"Lost: {escape(lost_in_template(found))}. "
+    yield f"Fix: {escape(found.remedy)}\n"

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from promptguard.replaying.result import Result
+from promptguard.replaying.result import Result, TemplateFinding
 from promptguard.report.common import (
     Repeated,
     cause,
     excerpt,
+    lost_in_template,
     measured,
     quoted_pair,
     repeated,
     subject_rows,
+    template_findings,
     tokens,
     total_rows,
     turn_ranges,
@@ -24,6 +26,7 @@ from promptguard.report.common import (
 from promptguard.report.plain import encodable, fit, visible, width
 
 if TYPE_CHECKING:  # only a run that lost something needs it at run time
+    from promptguard.core.source import Place
     from promptguard.prompts.divergence import Divergence
 
 Line = list[tuple[str, str]]
@@ -66,6 +69,9 @@ def _lines(result: Result, cells: int | None) -> Iterator[Line]:
     for item in causes:
         yield []
         yield from _divergence(item, cells)
+    for finding in template_findings(result):
+        yield []
+        yield from _template_finding(finding, cells)
     yield []
     yield from _gate(result, causes)
 
@@ -101,12 +107,7 @@ def _divergence(item: Repeated, cells: int | None) -> Iterator[Line]:
         (f"{cause(found)}: ", "bold red"),
         (visible(found.explanation), ""),
     ]
-    if found.place is not None:
-        yield [("  --> ", "dim"), (where(found.place), "cyan")]
-        number = str(found.place.line)
-        source = excerpt(found.place, (cells or _WIDE) - len(number) - 5)
-        yield [(f"  {number} | ", "dim"), (source.text, "")]
-        yield [(f"  {' ' * len(number)} | ", "dim"), (source.marker, "bold red")]
+    yield from _place(found.place, cells)
     before, after = quoted_pair(found.before, found.after)
     yield [("  before  ", "dim"), (before, "")]
     yield [("  after   ", "dim"), (after, "")]
@@ -118,11 +119,34 @@ def _divergence(item: Repeated, cells: int | None) -> Iterator[Line]:
         yield [(f"  also on {turn_ranges(item.turns[1:])}", "")]
 
 
+def _template_finding(found: TemplateFinding, cells: int | None) -> Iterator[Line]:
+    yield [("chat template: ", "bold"), (f"{found.code}: ", "bold red"), (visible(found.explanation), "")]
+    yield from _place(found.place, cells)
+    if found.conversation is not None:
+        before, after = quoted_pair(found.before, found.after)
+        yield [("  before  ", "dim"), (before, "")]
+        yield [("  after   ", "dim"), (after, "")]
+        yield [("  lost    ", "dim"), (lost_in_template(found), "")]
+    yield [("  fix     ", "dim"), (visible(found.remedy), "")]
+
+
+def _place(place: Place | None, cells: int | None) -> Iterator[Line]:
+    """A place with its line of source."""
+    if place is None:
+        return
+    yield [("  --> ", "dim"), (where(place), "cyan")]
+    number = str(place.line)
+    source = excerpt(place, (cells or _WIDE) - len(number) - 5)
+    yield [(f"  {number} | ", "dim"), (source.text, "")]
+    yield [(f"  {' ' * len(number)} | ", "dim"), (source.marker, "bold red")]
+
+
 def _gate(result: Result, causes: list[Repeated]) -> Iterator[Line]:
     """The end of the report: what a reader sees who sees only the last lines."""
+    longest = max((len(check.name) for check in result.checks), default=0)
     for check in result.checks:
         word = "passed" if check.passed else "failed"
-        yield [(f"{check.name:<13}", ""), (word, _STYLES[word]), (f"  {visible(check.message)}", "")]
+        yield [(f"{check.name:<{longest + 2}}", ""), (word, _STYLES[word]), (f"  {visible(check.message)}", "")]
     outcome = verdict(result)
     reason, *log = _reason(result)
     yield [(outcome.upper(), _STYLES[outcome]), (visible(reason), "")]

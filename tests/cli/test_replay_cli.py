@@ -51,6 +51,36 @@ def test_a_defect_fails(replay: Replay) -> None:
     assert "FAILED" in outcome.out
 
 
+TRIMS = resource("fixtures/chat_templates/trims_content.jinja").read_text(encoding="utf-8")
+SAID = "PG506 chat.jinja:15:5: blanks at the ends of a reply are removed: 10 tokens lost"
+
+
+def test_a_chat_template_that_breaks_the_prefix_of_another_conversation_fails(replay: Replay, folder: Path) -> None:
+    (folder / "chat.jinja").write_text(TRIMS, encoding="utf-8")
+    outcome = replay("--chat-template", "chat.jinja", "--report", "json=r.json")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert SAID in outcome.out
+    assert outcome.out.endswith("FAILED: chat-template\n")
+    found = report((folder / "r.json").read_text(encoding="utf-8"))["chat_template"]
+    assert [(each["code"], each["tokens_lost"], each["prefilled"]) for each in found["findings"]] == [("PG506", 10, 10)]
+
+
+@pytest.mark.parametrize(
+    ("comment", "config"),
+    [
+        ("{#- promptguard: ignore-file[PG506] no model here emits blanks -#}\n", ""),
+        ("", "[lint]\nignore = ['PG506']\n"),
+        ("", "[lint.per-file-ignores]\n'chat.jinja' = ['PG506']\n"),
+    ],
+)
+def test_a_finding_in_a_chat_template_can_be_accepted(replay: Replay, folder: Path, comment: str, config: str) -> None:
+    (folder / "chat.jinja").write_text(comment + TRIMS, encoding="utf-8")
+    (folder / "promptguard.toml").write_text(config, encoding="utf-8")
+    outcome = replay("--chat-template", "chat.jinja")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "keeps the prefix of every conversation that was tried (accepted: PG506)" in outcome.out
+
+
 def test_exit_zero_says_the_same_and_exits_with_0(replay: Replay) -> None:
     outcome = replay("--inject", "clock-head", "--exit-zero")
     assert outcome.code == 0

@@ -324,6 +324,12 @@ def test_a_server_that_lies(check: Check, server: FakeLlamaServer, answer: Any, 
     assert words in outcome.out
 
 
+def test_the_address_that_other_clients_are_given(check: Check, server: FakeLlamaServer) -> None:
+    outcome = check(server.url + "/v1")
+    assert (outcome.code, outcome.err) == (2, "")
+    assert "leave out /v1 at its end" in outcome.out
+
+
 def test_a_server_that_drips(check: Check, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def drip() -> Any:
         for _ in range(600):

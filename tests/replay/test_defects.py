@@ -160,7 +160,7 @@ def test_a_chat_template_with_the_tools_in_the_last_user_message(embedded: Engin
 def test_a_chat_template_that_prints_the_date(embedded: Engine, measure: Measure) -> None:
     template = defects.CHAT_TEMPLATES / "date_header.jinja"
     result = measure(embedded, chat_template=template)
-    assert failed(result) == ["prompt-loss"]
+    assert failed(result) == ["prompt-loss", "chat-template"]
     assert causes(result) == {13: "K1"}  # the day changes before the last turn
     assert place(first_loss(result)) == ("date_header.jinja", *position(template.read_text(), "{{- 'Today is"))
 

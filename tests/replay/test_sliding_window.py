@@ -78,3 +78,11 @@ def test_a_change_within_the_window_costs_the_prompt_alone(execute: Execute, win
 def test_an_engine_loss_within_its_tolerance_is_not_the_prompts_pardon(execute: Execute, window: dict[str, Any]) -> None:
     result = execute(**window, inject="extra-space@2", engine_loss_tolerance=10_000, min_hit_rate=0.1)
     assert failed(result) == ["prompt-loss"]
+
+
+def test_an_engine_that_computes_more_than_a_chat_template_loses_is_reported(execute: Execute, window: dict[str, Any]) -> None:
+    window["chat_template"].write_text(CHATML.replace("{% for m in", "{{ messages | length }}\n{% for m in"))
+    result = execute(**window)
+    (found,) = result.template.findings
+    assert found.prefilled == found.tokens > found.tokens_lost
+    assert result.checks[-1].message.endswith(f"(but the engine computed {found.prefilled:,} again)")

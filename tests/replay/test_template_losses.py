@@ -12,9 +12,10 @@ from promptguard.engines.base import Engine
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import TOOL_LOOP_AND_USER, conversations
 from promptguard.prompts.counting import counter
-from promptguard.prompts.preservation import CLOCK, check_template
+from promptguard.prompts.preservation import check_template
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import chat_template_source
+from promptguard.replaying.chat_template import computed_again, prefilled_again
 from promptguard.replaying.result import Result
 
 ENCODE = counter(None).encode
@@ -38,42 +39,25 @@ def path(name: str) -> Path:
     return Path(defects.CHAT_TEMPLATES) / f"{name}.jinja"
 
 
-def prefilled_again(engine: Engine, held: str, after: str) -> int:
-    """Tokens of what the engine holds that it computes again for the next prompt."""
-    tokens = engine.tokenize(held)
-    engine.place(tokens)
-    return len(tokens) - engine.complete(engine.tokenize(after)).cached
-
-
 @pytest.mark.parametrize("name", DEFECTIVE)
 def test_what_is_lost(embedded: Engine, renderer: Renderer, name: str) -> None:
     found = check_template(template(renderer, name), ENCODE)
     assert [defect.kind for defect in found.defects] == [DEFECTIVE[name]]
-    turns = {(str(told.conversation), at): turn for told in found.conversations for at, turn in enumerate(told.turns)}
-    breaks = found.defects[0].breaks
-    seen = {each.conversation.name: each for each in breaks}.values()  # one of each conversation
-    measured = []
-    for each in seen:
-        turn = turns[str(each.conversation), each.turn]
-        assert ENCODE(turn.prompt + turn.reply) == embedded.tokenize(turn.prompt + turn.reply)
-        measured.append(prefilled_again(embedded, turn.prompt + turn.reply, turn.after))
-    assert measured == [each.tokens_lost for each in seen]
+    seen = {each.conversation.name: each for each in found.defects[0].breaks}.values()  # one of each conversation
+    assert all(ENCODE(each.held) == embedded.tokenize(each.held) for each in seen)
+    assert [prefilled_again(embedded, each) for each in seen] == [each.tokens_lost for each in seen]
 
 
 def test_nothing_is_lost(embedded: Engine, renderer: Renderer) -> None:
     told = [each for each in conversations() if each.name == TOOL_LOOP_AND_USER]
     found = check_template(template(renderer, "append_only"), ENCODE, told=told)
     turns = [turn for each in found.conversations for turn in each.turns]
-    assert [prefilled_again(embedded, turn.prompt + turn.reply, turn.after) for turn in turns] == [0] * 15
+    assert [computed_again(embedded, turn.prompt + turn.reply, turn.after) for turn in turns] == [0] * 15
 
 
 def test_what_a_date_costs(embedded: Engine, renderer: Renderer) -> None:
-    chat = template(renderer, "date_header")
-    defect = check_template(chat, ENCODE).defects[0]
-    worst = defect.worst
-    request = worst.conversation.request(worst.turn + 1)
-    before, after = (chat.render(request, clock=clock).text for clock in (CLOCK, CLOCK.replace(day=12)))
-    assert prefilled_again(embedded, before, after) == worst.tokens_lost
+    worst = check_template(template(renderer, "date_header"), ENCODE).defects[0].worst
+    assert prefilled_again(embedded, worst) == worst.tokens_lost
 
 
 @pytest.mark.parametrize(

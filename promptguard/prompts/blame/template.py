@@ -14,7 +14,7 @@ from promptguard.prompts.shapes import match_shape, show
 
 _PIN_DATE = "use a chat template that prints no date, or pin the date with the template's own variable"
 _NO_ID = "use a chat template that prints no id of its own"
-_KEEP_REASONING = "use a chat template that keeps the reasoning of earlier turns, or switch reasoning off"
+_KEEP_REASONING = "use a chat template that keeps the reasoning of earlier turns"
 _KEEP_TOOLS = "use a chat template that prints the tools once, in front of the conversation"
 _KEEP_SYSTEM = "use a chat template that prints the system prompt once, in front of the conversation"
 _KEEP_TEXT = "use a chat template that prints the text of a reply in front of its tool calls, and keeps it"

@@ -74,6 +74,8 @@ def _break(bench: Bench, boundary: Boundary, before: str, after: str) -> Break:
         excerpt(after, char),
         len(tokens),
         len(tokens) - kept,
+        before,
+        after,
     )
 
 

@@ -133,13 +133,23 @@ def with_extent(defect: Defect, boundaries: Sequence[Boundary], outcomes: Sequen
 
 def with_advice(defects: Sequence[Defect]) -> list[Defect]:
     """With a remedy that names a switch of reasoning only where the conversations with that setting keep the prefix."""
-    alike = [each for each in defects if each.aspect == "reasoning"]
-    lost = {seen.conversation.mode for each in alike for seen in each.breaks}
-    if "thinking off" not in lost:
-        switch = ", or switch reasoning off"
-    else:
-        switch = "" if "reasoning" in lost else ", or leave reasoning on"
+    switch = switch_of_reasoning(defects)
     return [replace(each, remedy=_remedy(each) + switch) if each.aspect == "reasoning" else each for each in defects]
+
+
+def switch_of_reasoning(defects: Sequence[Defect]) -> str:
+    """The end of a remedy: how to switch reasoning so that what is printed of it keeps the prefix.
+
+    Args:
+        defects: all that were found in the template.
+
+    Returns:
+        Words behind a comma; ``""`` where no defect is about reasoning, or neither setting keeps the prefix.
+    """
+    lost = {seen.conversation.mode for each in defects if each.aspect == "reasoning" for seen in each.breaks}
+    if lost and "thinking off" not in lost:
+        return ", or switch reasoning off"
+    return ", or leave reasoning on" if lost and "reasoning" not in lost else ""
 
 
 def _remedy(defect: Defect) -> str:
@@ -166,7 +176,8 @@ def _break(broken: Broken) -> Break:
     conversation, turn = outcome.boundary.conversation, outcome.boundary.turn
     char = first_difference(outcome.held, outcome.after)
     before, after = excerpt(outcome.held, char), excerpt(outcome.after, char)
-    return Break(conversation, turn, conversation.following(turn), char, before, after, broken.tokens, broken.lost)
+    following = conversation.following(turn)
+    return Break(conversation, turn, following, char, before, after, broken.tokens, broken.lost, outcome.held, outcome.after)
 
 
 def _kind(divergence: Divergence, outcome: Outcome, header: int, *, dropped: bool) -> Kind:

@@ -44,6 +44,8 @@ class Break:
         before, after: what was there and what is there now, a few words of each.
         tokens: length of the prompt with its reply.
         tokens_lost: how many of them cannot be used again.
+        held: what an engine has computed: the prompt with its reply; of a clock, the prompt at an earlier time.
+        prompt: what it gets then.
     """
 
     conversation: Conversation
@@ -54,6 +56,8 @@ class Break:
     after: str
     tokens: int
     tokens_lost: int
+    held: str
+    prompt: str
 
 
 @dataclass(frozen=True)
@@ -154,6 +158,11 @@ class Unrendered:
     error: TemplateError
     refused: bool
     raw: bool
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is a defect: not where the template says that it refuses, or a client can send another form."""
+        return not self.refused and not self.raw
 
 
 @dataclass(frozen=True)
