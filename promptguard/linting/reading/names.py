@@ -81,6 +81,7 @@ _HINTS = ("prompt", "sys", "instruction", "persona", *VERBATIM)
 
 _WORD = regex(r"[^\W\d_]+|\d+")
 _CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
+_BREAK = regex(r"[.\-_ ]")
 _GENERIC = _set("prompt prompts template templates tmpl message messages msg text content body v version base default main part")
 _BLOCK_WORDS: dict[str, Block] = {
     "user": "user",
@@ -157,7 +158,7 @@ def is_for_people(path: str) -> bool:
 
 
 def _is_named_for_people(name: str) -> bool:
-    first = re.split(r"[.\-_ ]", name, maxsplit=1)[0]
+    first = _BREAK.split(name, maxsplit=1)[0]
     return first.lower() in _FOR_PEOPLE or first in _IN_CAPITALS
 
 
