@@ -73,7 +73,7 @@ def _header_values(text: str, head: int) -> Iterator[Stamp]:
     for _ in range(_HEADER_LINES):
         end = text.find("\n", head, head + _LONGEST_HEADER)
         end = min(len(text), head + _LONGEST_HEADER) if end < 0 else end
-        if _header().fullmatch(text, head, end):
+        if text.find(";", head, end) >= 0 and _header().fullmatch(text, head, end):
             for pair in _pair().finditer(text, head, end):
                 if _mixed(pair.group(1)) and len(pair.group(1)) not in (3, 6, 8):  # a colour has so many digits
                     yield Stamp("PG102", *pair.span(1), "an id in a header")

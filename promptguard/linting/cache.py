@@ -20,6 +20,8 @@ from promptguard.linting.settings import Settings
 _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
 _MAX_ENTRIES = 50_000
 _MAX_FILES = 8  # settings whose results are kept
+_WORTH = 64 << 10  # work of a run from which on its results are written: to find them again takes longer than to write them
+_PER_FILE = 1 << 10  # bytes of prompts that take as long to check as the rest of what is done for a file
 try:
     from _json import encode_basestring_ascii as _quoted
 except ImportError:  # another Python
@@ -33,6 +35,8 @@ _APPLICABILITIES = ("safe", "unsafe", "display")
 class Cache:
     """The results under one set of settings.
 
+    A run that has little to do, as on a commit or in an editor, reads what there is and writes nothing.
+
     Args:
         folder: of the cache; it is made when there is something to keep.
         settings: what holds.
@@ -41,10 +45,12 @@ class Cache:
     def __init__(self, folder: str, settings: Settings) -> None:
         self._folder = folder
         self._root = settings.root
-        self._name = settings_key(settings) + ".cache"
+        self._settings = settings
+        self._file: str | None = None
         self._lines: dict[str, bytes] | None = None
         self._used: set[str] = set()
         self._fresh: dict[str, bytes] = {}
+        self._work = 0
 
     @property
     def entries(self) -> dict[str, bytes]:
@@ -53,15 +59,27 @@ class Cache:
             self._lines = self._load()
         return self._lines
 
-    def get(self, key: str, path: str) -> FileResult | None:
-        """The result for a key, ``None`` where there is none that can be trusted."""
+    @property
+    def _name(self) -> str:
+        if self._file is None:
+            self._file = os.path.join(self._folder, settings_key(self._settings) + ".cache")
+        return self._file
+
+    def get(self, key: str, path: str, work: int = 0) -> FileResult | None:
+        """The result for a key, ``None`` where there is none that can be trusted.
+
+        Args:
+            key: see ``result_key`` of ``linting.run``.
+            path: of the file.
+            work: bytes of prompts that take as long to check as the file.
+        """
         line = self.entries.get(key)
         if line is None:
             return None
         data = line.split(b"\t", 2)[-1]
         clean = FileResult(path, checked=True)
         if data == _written(clean).encode():  # the usual result, which is known without a library
-            self._used.add(key)
+            self._use(key, work)
             return clean
         try:
             result = _result(_read(data))
@@ -70,19 +88,27 @@ class Cache:
         shown = path.replace(os.sep, "/")
         if result.path != path or any(record.path != shown for record in result.records):
             return None
-        self._used.add(key)
+        self._use(key, work)
         return result
 
-    def put(self, key: str, result: FileResult) -> None:
-        """Keep a result; one that says what may be otherwise next time is not kept."""
+    def _use(self, key: str, work: int) -> None:
+        self._used.add(key)
+        self._work += work + _PER_FILE
+
+    def put(self, key: str, result: FileResult, work: int) -> None:
+        """Keep a result that took some work; one that says what may be otherwise next time is not kept."""
+        self._work += work + _PER_FILE
         if any(record.code == "PG999" for record in result.records):
             return
         path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
         self._fresh[key] = f"{key}\t{path}\t{_written(result)}".encode()
 
     def save(self) -> None:
-        """Write what is new, without the results of files that are gone; silent where the folder cannot be written to."""
-        if not self._fresh:
+        """Write what is new, without the results of files that are gone; silent where the folder cannot be written to.
+
+        Nothing is written in a run that had little to do: it would only take longer.
+        """
+        if not self._fresh or self._work < _WORTH:
             return
         try:
             self._make_folder()
@@ -92,7 +118,7 @@ class Cache:
             return
 
     def _write(self, data: bytes) -> None:
-        target = os.path.join(self._folder, self._name)
+        target = self._name
         temporary = f"{target}.{os.urandom(6).hex()}.tmp"
         try:
             with open(temporary, "xb") as file:
@@ -104,8 +130,10 @@ class Cache:
             raise
 
     def _load(self) -> dict[str, bytes]:
+        if not os.path.isdir(self._folder):
+            return {}  # without a look at what the file would be called, which takes longer
         try:
-            with open(os.path.join(self._folder, self._name), "rb") as file:
+            with open(self._name, "rb") as file:
                 data = file.read(_MAX_BYTES + 1)
         except OSError:
             return {}
@@ -184,7 +212,7 @@ def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
     """The state of promptguard's own code: while it is being worked on the version alone says nothing."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     stamps = []
-    for name in ("checks", "core", "lint", os.path.join("lint", "reading"), "parse", "prompts", "toolschema"):
+    for name in ("checks", "core", "linting", os.path.join("linting", "reading"), "parse", "prompts", "toolschema"):
         folder = os.path.join(package, name)
         try:
             with os.scandir(folder) as entries:

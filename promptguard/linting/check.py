@@ -61,11 +61,15 @@ class Checker:
     Args:
         settings: what holds.
 
+    Attributes:
+        rendered: whether the last file held a chat template, which takes long to check.
+
     Raises:
         ConfigError: a selector in the settings matches no rule.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self.rendered = False
         self._settings = settings
         self._selected = selected_codes(settings.select, settings.ignore)
         self._exceptions = Exceptions(settings)
@@ -90,6 +94,7 @@ class Checker:
         self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
     ) -> FileResult:
         problems: list[Hit] = []
+        self.rendered = False
         try:
             documents = read()
         except InputError as error:
@@ -140,6 +145,7 @@ class Checker:
     def _run(self, document: Document) -> Iterator[_Found]:
         if not any(document.kind in RULES[code].kinds for code in self._selected):
             return  # nobody asks, and to render a chat template takes long
+        self.rendered |= document.kind == "chat-template"
         try:
             looking = detectors(document.kind)
         except Exception as error:  # a module of an installation that is broken

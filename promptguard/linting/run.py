@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
 _CHUNK = 64 << 10  # bytes that a process is given at a time
-_MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as the chat template of a model does
+_MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as a chat template does
 SUFFIXES = (
     *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
@@ -54,7 +54,7 @@ class _Job(NamedTuple):
     error: InputError | None
 
 
-_Answer = tuple[FileResult, "str | None"]  # what is found, and the key to keep it under
+_Answer = tuple[FileResult, "str | None", int]  # what is found, the key to keep it under, and bytes that take as long to check
 
 
 def lint_files(
@@ -219,25 +219,25 @@ class _Sieve:
                 stamp = model_stamp(target.path, named=target.named)
                 if stamp is None:
                     return FileResult(target.path, checked=False), 0
-                return self._kept(target, stamp), _MODEL_COSTS
+                return self._kept(target, stamp, _MODEL_COSTS), _MODEL_COSTS
             data = read_head(target.path, size=_HEAD)
             whole = len(data) < _HEAD
-            found = self._kept(target, data) if whole else None
+            found = self._kept(target, data, len(data)) if whole else None
             if found is not None:
                 return found, 0
             if not target.named and not self._holds(target.path, data):
                 return FileResult(target.path, checked=False), 0
             if not whole:
                 data = read_bytes(target.path, limit=MAX_BYTES)
-                found = self._kept(target, data)
+                found = self._kept(target, data, len(data))
         except InputError:
             return None, 0  # it is said where the file is checked
         return found, len(data)
 
-    def _kept(self, target: Target, data: bytes) -> FileResult | None:
+    def _kept(self, target: Target, data: bytes, work: int) -> FileResult | None:
         if self._cache is None or not self._cache.entries:
             return None
-        return self._cache.get(result_key(target.path, target.named, data), target.path)
+        return self._cache.get(result_key(target.path, target.named, data), target.path, work)
 
     def _holds(self, path: str, head: bytes) -> bool:
         if self._may_hold is None:
@@ -281,12 +281,15 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
             raise job.error
         if is_model(job.path):
             stamp = model_stamp(job.path, named=job.named)
-            return checker.check_model(job.path, named=job.named), result_key(job.path, job.named, stamp or b"")
+            result = checker.check_model(job.path, named=job.named)
+            return result, result_key(job.path, job.named, stamp or b""), _MODEL_COSTS
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
-        return _unreadable(checker, job, error.what), None
-    return checker.check(job.path, text, bom=bom, named=job.named), result_key(job.path, job.named, data)
+        return _unreadable(checker, job, error.what), None, 0
+    result = checker.check(job.path, text, bom=bom, named=job.named)
+    work = _MODEL_COSTS if checker.rendered else len(data)
+    return result, result_key(job.path, job.named, data), work
 
 
 def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cache | None) -> Iterator[FileResult]:
@@ -299,9 +302,9 @@ def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cach
 
         checker = Checker(settings)
         answers = (_check_job(checker, job) for job in waiting)
-    for result, key in answers:
+    for result, key, work in answers:
         if keep is not None and key is not None:
-            keep.put(key, result)
+            keep.put(key, result, work)
         yield result
 
 

@@ -74,7 +74,7 @@ class Bundled:
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
-        parts = _SPECIAL.split(text)
+        parts = _SPECIAL.split(text) if "<" in text else [text]
         total = len(parts) - 1
         counts = self._counts
         pieces = (_SPLIT_ASCII if text.isascii() else _SPLIT).finditer

@@ -245,6 +245,13 @@ def test_a_baseline_of_what_cannot_be_judged_is_not_written(run: Run) -> None:
     assert err.startswith("gone.j2:1:1: PG901 [error]")
 
 
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of small runs are kept too."""
+    monkeypatch.setattr("promptguard.linting.cache._WORTH", 0)
+
+
+@pytest.mark.usefixtures("kept")
 def test_the_cache(run: Run) -> None:
     write(system_j2=CLOCK)
     first = run()
@@ -258,6 +265,7 @@ def test_the_cache(run: Run) -> None:
     assert len(list(Path("other").iterdir())) == 3
 
 
+@pytest.mark.usefixtures("kept")
 def test_a_poisoned_cache_does_not_reach_the_file(run: Run) -> None:
     write(system_j2=SPACE)
     run()
@@ -376,7 +384,8 @@ def test_several_processes_end_and_close_the_pipe(tmp_path: Path) -> None:
 def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "small.j2").write_text(CLOCK)
     code = (
-        "import sys; from promptguard.cli.main import main\n"
+        "import sys; from promptguard.cli.main import main; from promptguard.linting import cache\n"
+        "cache._WORTH = 0\n"
         "try: main(['lint', 'small.j2'])\nexcept SystemExit: pass\n"
         f"sys.stderr.write(repr(sorted(set({HEAVY!r}) & set(sys.modules))))"
     )

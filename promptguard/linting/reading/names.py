@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from promptguard.checks.base import Block
 from promptguard.core.light import Literal, regex
 
