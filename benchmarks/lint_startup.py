@@ -1,8 +1,9 @@
 """How long ``promptguard lint`` takes on one small file, as a multiple of ``promptguard --version``; at most twice as long.
 
 The commands are run as the script that pip writes for them. Two small files are checked: a clean one, and one with a finding, for
-which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them, and without use of
-any. Processor time is compared, the least of many runs: other work on the machine hardly shows in it. Clock time is printed too.
+which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them, and with
+``--no-cache``. Processor time is compared, the least of many runs: other work on the machine hardly shows in it. Clock time is
+printed too.
 """
 
 from __future__ import annotations
