@@ -77,6 +77,8 @@ class _Report:
         yield from self._chosen()
         yield from self._variables(minimum)
         for stamp in stamps(self._document.text, self._flow.texts, self._prefix.starts):
+            if self._document.embedding is not None and self._document.block_at(stamp.start) == "tools":
+                continue  # in a tool schema it is PG405
             message = f"`{self._shown(stamp.start, stamp.end)}` is {stamp.what}; it changes {_OFTEN['deployment']}"
             yield Hit(stamp.code, stamp.start, stamp.end, message, "deployment", "warning", "medium")
 

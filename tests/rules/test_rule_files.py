@@ -73,7 +73,7 @@ def test_a_page_is_whole(rule: Rule) -> None:
 
 
 def test_every_rule_has_a_detector_and_the_reverse() -> None:
-    folders = [ROOT / "promptguard" / "checks", ROOT / "promptguard" / "lint"]
+    folders = [ROOT / "promptguard" / "checks", ROOT / "promptguard" / "linting"]
     files = [path for folder in folders for path in folder.rglob("*.py") if path.name != "catalog.py"]
     found = {code for path in files for code in re.findall(r'"(PG\d{3})"', path.read_text(encoding="utf-8"))}
     assert sorted(found) == sorted(RULES)
