@@ -35,11 +35,10 @@ SUFFIXES = (
 )
 """How the names of files end that are looked into, in lower case."""
 _BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
-_BOM = b"\xef\xbb\xbf"
 
 
 class Change(NamedTuple):
-    """What the fixes make of a file: its text before and after (without a byte order mark), and how many fixes that were."""
+    """What the fixes make of a file: its text before and after (with a byte order mark), and how many fixes that were."""
 
     path: str
     before: str
@@ -128,16 +127,22 @@ def fix_data(
     Raises:
         InputError: the content is no text.
     """
+    from promptguard.linting.fix import drops_bom, fix_text
+
     text, bom = _decode(data, path)
+    keeps = bom
 
     def check(text: str) -> FileResult:
-        result = checker.check(path, text, bom=bom, named=True)
+        result = checker.check(path, text, bom=keeps, named=True)
         return baseline.without(result) if baseline is not None else result
 
-    from promptguard.linting.fix import fix_text
-
-    fixed = fix_text(text, check(text), check, unsafe=unsafe)
-    return fixed.result, Change(path, text, fixed.text, fixed.applied)
+    result = check(text)
+    if bom and drops_bom(result):
+        keeps = False
+        result = check(text)
+    fixed = fix_text(text, result, check, unsafe=unsafe)
+    before, after = "\ufeff" * bom + text, "\ufeff" * keeps + fixed.text
+    return fixed.result, Change(path, before, after, fixed.applied + (bom and not keeps))
 
 
 def fix_file(
@@ -166,8 +171,7 @@ def fix_file(
         if change.after == change.before:
             return after, None
         if write:
-            bom = _BOM if data.startswith(_BOM) else b""
-            rewrite_file(result.path, data, bom + change.after.encode(), doing="fixed")
+            rewrite_file(result.path, data, change.after.encode(), doing="fixed")
     except InputError as error:
         failed = checker.unreadable(result.path, error.what)
         return result._replace(records=(*result.records, *failed.records)), None
@@ -271,7 +275,7 @@ def _decode(data: bytes, path: str) -> tuple[str, bool]:
     if b"\0" in data:
         raise InputError("the file holds null characters, so it is no text", where=path)
     text = decode_text(data, where=path)
-    return text.removeprefix("\ufeff"), data.startswith(_BOM)
+    return text.removeprefix("\ufeff"), text.startswith("\ufeff")
 
 
 def _check_job(checker: Checker, job: _Job) -> _Answer:

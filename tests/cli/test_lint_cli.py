@@ -171,11 +171,39 @@ def concise_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
     return out
 
 
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    ("flags", "after"),
+    [
+        ((), b"Be brief.\n"),
+        (("--select", "PG303"), b"Be brief. \n"),
+        (("--ignore", "PG303"), BOM + b"Be brief.\n"),
+        (("--diff",), BOM + b"Be brief. \n"),
+    ],
+)
+def test_a_byte_order_mark_is_taken_away(run: Run, flags: tuple[str, ...], after: bytes) -> None:
+    Path("system.j2").write_bytes(BOM + b"Be brief. \n")
+    _, out, err = run("--fix", *flags)
+    assert Path("system.j2").read_bytes() == after
+    assert ("-\ufeffBe brief. \n+Be brief.\n" in out, "2 fixes would change 1 file" in err) == (flags == ("--diff",),) * 2
+
+
+def test_a_byte_order_mark_that_is_known_stays(run: Run) -> None:
+    Path("system.j2").write_bytes(BOM + b"Be brief.\n")
+    run(command="baseline")
+    assert run("--fix", "-q", "--baseline", ".promptguard-baseline.json") == (0, "", "")
+    assert Path("system.j2").read_bytes() == BOM + b"Be brief.\n"
+
+
 def test_standard_input_is_fixed_to_standard_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    stdin(monkeypatch, b"\xef\xbb\xbf" + SPACE.encode() + CLOCK.encode())
+    stdin(monkeypatch, BOM + SPACE.encode() + CLOCK.encode())
     code, out, err = run("--fix", "--stdin-filename", "system.j2", "--output-format", "concise", "--select", "PG1,PG301", "-")
     assert (code, out) == (1, "\ufeffBe brief.\n" + CLOCK)
     assert err.startswith("system.j2:2:8: PG101 [error]")
+    stdin(monkeypatch, BOM + SPACE.encode())
+    assert run("--fix", "--stdin-filename", "system.j2", "-q") == (0, "Be brief.\n", "")
     stdin(monkeypatch, SPACE.encode())
     code, out, err = run("--diff", "--stdin-filename", "system.j2")
     assert (code, out[:24], err) == (1, "--- system.j2\n+++ system", "1 finding; 1 fix would change 1 file\n")
