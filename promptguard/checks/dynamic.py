@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
-from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
+from promptguard.checks.base import MAX_HITS, TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.stamps import stamps
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
@@ -16,9 +16,6 @@ from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 
 MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
-
-MOST_HITS = 1_000
-"""Of one rule in one document: nobody reads more."""
 
 _NOTHING_SHARED = 100
 """Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
@@ -46,14 +43,14 @@ _SEVERITY: dict[Changes, Severity] = {
 
 
 def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
-    """The findings of PG101 to PG107 in one prompt; at most ``MOST_HITS`` of each rule."""
+    """The findings of PG101 to PG107 in one prompt; at most ``MAX_HITS`` of each rule."""
     prefix = Prefix(document)
     if not prefix.starts:
         return
     counts: dict[str, int] = {}
     for hit in _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)):
         counts[hit.code] = counts.get(hit.code, 0) + 1
-        if counts[hit.code] <= MOST_HITS:
+        if counts[hit.code] <= MAX_HITS:
             yield hit
 
 

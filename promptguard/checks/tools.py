@@ -7,8 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from promptguard.checks.base import Document, Hit, shown
-from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.base import MAX_HITS, Document, Hit, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces

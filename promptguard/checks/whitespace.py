@@ -10,8 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from promptguard.checks.base import Document, Hit, make_fix, shown
-from promptguard.checks.bounded import bounded
+from promptguard.checks.base import Document, Hit, bounded, make_fix, shown
 from promptguard.core.light import Any, regex
 from promptguard.parse.template_nodes import Block, Comment, Name, Section, Text
 

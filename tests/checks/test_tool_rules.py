@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.checks.base import Document, Hit, Region, shown
-from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.base import MAX_HITS, Document, Hit, Region, shown
 from promptguard.checks.tools import check
 from promptguard.core.source import Source
 from promptguard.toolschema.document import format_lines, format_text

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.checks.base import Document, Embedding, Hit, Region
-from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.base import MAX_HITS, Document, Embedding, Hit, Region
 from promptguard.checks.whitespace import check
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.source import Source, Span
