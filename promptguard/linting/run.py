@@ -86,6 +86,7 @@ def lint_files(
     fresh = _check(waiting, settings, jobs=jobs or os.cpu_count() or 1, keep=keep)
     for result in done:
         yield result if result is not None else next(fresh)
+    next(fresh, None)  # lets it come to its end, and the processes to theirs
     if keep is not None:
         keep.save()
 
@@ -325,9 +326,11 @@ def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Ite
     workers = min(jobs, len(chunks))
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(settings,))
+    in_order = False
     try:
         for answers in executor.map(_check_chunk, chunks):
             yield from answers
+        in_order = True
     except BrokenProcessPool:
         hint = "run it again with --jobs 1 to see where"
         raise PromptguardError("a process that checks files ended unexpectedly", hint=hint) from None
@@ -337,7 +340,8 @@ def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Ite
                 process.kill()
         raise
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        # The interpreter may not exit while the pool is closing its pipes; one that was killed may never finish.
+        executor.shutdown(wait=in_order, cancel_futures=True)
 
 
 def _chunks(waiting: Sequence[_Job]) -> Iterator[list[_Job]]:

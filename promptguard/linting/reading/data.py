@@ -34,6 +34,7 @@ _HINTS = (b"prompt", b"template", b"instruction", b"message", b"backstory", b"sy
 _JSON_KEY = regex(rb"(?:%s)[a-z_]{0,40}\"\s{0,20}:" % b"|".join(_HINTS))
 _YAML_KEY = regex(rb"(?:%s)[a-z_]{0,40}[\"']?[ \t]{0,20}:" % b"|".join(_HINTS))
 _MARK = b"promptguard: block"
+_TEMPLATE = regex(r"\{[{%]|\\u007[bB]")  # JSON itself has no such braces
 # The first key of a file that is nothing of ours, at the margin.
 _ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
@@ -74,6 +75,8 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
 
     text = source.text
     tools = _is_tools(text)
+    if tools and origin.syntax is None and not _TEMPLATE.search(text):
+        return [_tools(source, origin)]  # without a look at each of its texts
     sure = says_prompt(source.path)
     places = index(text)
     if places.error is not None and not tools:
