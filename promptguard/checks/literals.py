@@ -72,8 +72,8 @@ _VALUE = (
 _LINK = r"(?:['\u2019]s?)?[\s`*_>]{0,4}(?:[:=|]|\b(?:is|was|at|on)\b)?[\s\"'`*_<(\[]{0,4}(?:it is |is )?$"
 _NOW = (
     r"(?i)\b(?<!\bif )(?<!\bwhen )(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?"
-    r"|(?:current|server|system)[ _-]?(?:local[ _-])?(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?|(?:it|time) is (?:now|currently))"
-    + _LINK
+    r"|(?:current|server|system)[ _-]?(?:local[ _-])?(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?"
+    r"|(?:it|time) is (?:now|currently))" + _LINK
 )
 _SAYS_TIME = r"(?i)time|now|currently"
 _STAMPED = (
