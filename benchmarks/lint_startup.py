@@ -9,6 +9,7 @@ printed too.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -35,7 +36,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("clean.j2", CLEAN), ("found.j2", FOUND), ("promptguard", SCRIPT)):
             (Path(folder) / name).write_text(text)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
+        shutil.copytree(ROOT / "promptguard", f"{folder}/site/promptguard", ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {**os.environ, "PYTHONPATH": f"{folder}/site"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
         commands = {"promptguard --version": ["promptguard", "--version"]}
         for what, file in (("clean", "clean.j2"), ("a finding", "found.j2")):

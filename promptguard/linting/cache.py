@@ -5,7 +5,7 @@ file, its path below the root, and the result. What does not read as a result is
 """
 
 # pathlib takes longer to import than a small file takes to check
-# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH113, PTH116, PTH118, PTH120, PTH123
 from __future__ import annotations
 
 import os
@@ -49,7 +49,7 @@ class Cache:
         self._file: str | None = None
         self._lines: dict[str, bytes] | None = None
         self._used: set[str] = set()
-        self._fresh: dict[str, bytes] = {}
+        self._fresh: dict[str, FileResult] = {}
         self._work = 0
 
     @property
@@ -100,8 +100,7 @@ class Cache:
         self._work += work + _PER_FILE
         if any(record.code == "PG999" for record in result.records):
             return
-        path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
-        self._fresh[key] = f"{key}\t{path}\t{_written(result)}".encode()
+        self._fresh[key] = result
 
     def save(self) -> None:
         """Write what is new, without the results of files that are gone; silent where the folder cannot be written to.
@@ -144,7 +143,8 @@ class Cache:
     def _kept(self) -> list[bytes]:
         """The lines to write: what was used or made now comes last, so that it is the last to go where there are too many."""
         lines = self._load()  # another run may have added to it since
-        written = {_path(line) for line in self._fresh.values()}
+        fresh = [self._line(key, result) for key, result in self._fresh.items()]
+        written = {_path(line) for line in fresh}
         old: list[bytes] = []
         used: list[bytes] = []
         there: dict[bytes, bool] = {}
@@ -159,13 +159,17 @@ class Cache:
                 there[path] = self._exists(path)
             if there[path]:
                 old.append(line)
-        kept = [*old, *used, *self._fresh.values()][-_MAX_ENTRIES:]
+        kept = [*old, *used, *fresh][-_MAX_ENTRIES:]
         size = 0
         for index in range(len(kept) - 1, -1, -1):
             size += len(kept[index]) + 1
             if size > _MAX_BYTES:
                 return kept[index + 1 :]
         return kept
+
+    def _line(self, key: str, result: FileResult) -> bytes:
+        path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
+        return f"{key}\t{path}\t{_written(result)}".encode()
 
     def _exists(self, path: bytes) -> bool:
         try:
@@ -209,16 +213,18 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
-    """The state of promptguard's own code: while it is being worked on the version alone says nothing."""
+    """The state of promptguard's own code: the version alone says nothing of what was installed from a working tree, or is one.
+
+    What is installed is replaced with its folders; in a working tree each file is looked at.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    stamps = []
-    for name in ("checks", "core", "linting", os.path.join("linting", "reading"), "parse", "prompts", "toolschema"):
-        folder = os.path.join(package, name)
-        try:
+    names = ("checks", "core", "linting", os.path.join("linting", "reading"), "parse", "prompts", "toolschema")
+    folders = [os.path.join(package, name) for name in names]
+    stamps = [(folder, _stamp(folder)) for folder in folders]
+    if os.path.isfile(os.path.join(os.path.dirname(package), "pyproject.toml")):
+        for folder in folders:
             with os.scandir(folder) as entries:
-                stamps += [(entry.name, _stamp(entry.path)) for entry in entries if entry.name.endswith(".py")]
-        except OSError:
-            continue
+                stamps += [(entry.path, _stamp(entry.path)) for entry in entries if entry.name.endswith(".py")]
     return sorted(stamps, key=repr)
 
 

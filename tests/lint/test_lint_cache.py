@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -303,6 +304,26 @@ def test_what_a_large_run_finds_again_counts_as_work(two: Path, monkeypatch: pyt
     assert entries(two)[0].read_bytes() != before
 
 
-def test_its_own_code_has_a_say(folder: Path) -> None:
-    names = {Path(path).name for path, _ in cache_module._code_stamp()}
-    assert {"check.py", "prompts.py", "dynamic.py", "template.py", "catalog.py", "counting.py"} <= names
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the code, as if it were installed."""
+    copy = tmp_path / "site" / "promptguard"
+    shutil.copytree(Path(cache_module.__file__).parents[1], copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cache_module, "__file__", str(copy / "linting" / "cache.py"))
+    return copy
+
+
+@pytest.mark.parametrize("name", ["checks/dynamic.py", "linting/check.py", "linting/reading/data.py", "prompts/names.py"])
+def test_its_own_code_has_a_say(package: Path, name: str) -> None:
+    before = settings_key(settings())
+    assert settings_key(settings()) == before
+    (package.parent / "pyproject.toml").write_text("")
+    in_tree = settings_key(settings())
+    (package / name).write_bytes((package / name).read_bytes() + b"\n")
+    assert len({before, in_tree, settings_key(settings())}) == 3
+
+
+def test_another_installation_has_other_results(package: Path) -> None:
+    before = settings_key(settings())
+    os.utime(package / "checks", (1, 1))
+    assert settings_key(settings()) != before
