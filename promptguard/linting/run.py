@@ -231,7 +231,7 @@ class _Sieve:
             if found is not None:
                 return found, 0
             if not target.named and not self._holds(target.path, data):
-                return FileResult(target.path, checked=False), 0
+                return FileResult(target.path, False, (), 0, None), 0  # by position: there may be many thousands
             if not whole:
                 data = read_bytes(target.path, limit=MAX_BYTES)
                 found = self._kept(target, data, len(data))

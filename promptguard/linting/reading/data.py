@@ -57,7 +57,10 @@ def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
 
 def _has_prompt_key(kind: FileKind, head: bytes) -> bool:
     lower = head.lower()
-    return any(word in lower for word in _HINTS) and (_YAML_KEY if kind == "yaml" else _JSON_KEY).search(lower) is not None
+    for word in _HINTS:
+        if word in lower:
+            return (_YAML_KEY if kind == "yaml" else _JSON_KEY).search(lower) is not None
+    return False
 
 
 def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
