@@ -1,21 +1,25 @@
 """How long ``promptguard lint`` takes on one small file, as a multiple of ``promptguard --version``; at most twice as long.
 
 The commands are run as the script that pip writes for them. Two small files are checked: a clean one, and one with a finding, for
-which tokens are counted too. Processor time is compared, the least of many runs: other work on the machine hardly shows in it.
-Clock time is printed too.
+which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them, and with
+``--no-cache``. Processor time is compared, each run with that of ``--version`` next to it, and the median of many is given:
+neither other work nor the frequency of the processor shows. Clock time is printed too.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 100
 LIMIT = 2.0
+OTHERS = 70  # files that make a run large enough for its results to be kept
 CLEAN = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nUse the tools.\n"
 FOUND = CLEAN.replace("Use", "Today: {{ now() }}.\nUse")
 SCRIPT = """\
@@ -33,29 +37,35 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("clean.j2", CLEAN), ("found.j2", FOUND), ("promptguard", SCRIPT)):
             (Path(folder) / name).write_text(text)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/compiled"}
+        shutil.copytree(ROOT / "promptguard", f"{folder}/site/promptguard", ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {**os.environ, "PYTHONPATH": f"{folder}/site"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
         commands = {"promptguard --version": ["promptguard", "--version"]}
         for what, file in (("clean", "clean.j2"), ("a finding", "found.j2")):
             lint = ["promptguard", "lint", file]
-            commands[f"lint, {what}, cold cache"] = [*lint, "--cache-dir", "{}"]
-            commands[f"lint, {what}, warm cache"] = [*lint, "--cache-dir", "warm"]
+            commands[f"lint, {what}, no cache there"] = [*lint, "--cache-dir", "none"]
+            commands[f"lint, {what}, not in the cache"] = [*lint, "--cache-dir", "others"]
+            commands[f"lint, {what}, in the cache"] = [*lint, "--cache-dir", "all"]
             commands[f"lint, {what}, --no-cache"] = [*lint, "--no-cache"]
         os.chdir(folder)
-        best = {name: (float("inf"), float("inf")) for name in commands}
-        for number in range(ROUNDS):  # in turns, so that other work on the machine hits all alike
+        others = [f"other_{number}.j2" for number in range(OTHERS)]
+        for name in others:
+            Path(name).write_text(CLEAN)
+        for cache, files in (("others", others), ("all", ["clean.j2", "found.j2", *others])):
+            run([sys.executable, "promptguard", "lint", "--cache-dir", cache, *files], environment, expected=int(cache == "all"))
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for _ in range(ROUNDS):  # in turns, so that what happens on the machine happens to all alike
             for name, arguments in commands.items():
-                command = [sys.executable, *(argument.format(f"cold{number}") for argument in arguments)]
-                taken = run(command, environment, expected=int("found.j2" in command))
-                best[name] = min(best[name][0], taken[0]), min(best[name][1], taken[1])
+                taken[name].append(run([sys.executable, *arguments], environment, expected=int("found.j2" in arguments)))
         os.chdir(ROOT)
-    base = best["promptguard --version"]
+    base = taken["promptguard --version"]
     missed = False
-    for name, (processor, clock) in best.items():
-        ratio = processor / base[0]
+    for name, runs in taken.items():
+        ratio, clock = (median(run[which] / own[which] for run, own in zip(runs, base, strict=True)) for which in (0, 1))
         missed |= ratio > LIMIT
         verdict = "MISSED" if ratio > LIMIT else "ok"
-        print(f"{name:30} {processor * 1000:6.1f} ms  {ratio:5.2f} times --version (clock {clock / base[1]:.2f})  {verdict}")
+        processor = median(run[0] for run in runs)
+        print(f"{name:34} {processor * 1000:6.1f} ms  {ratio:5.2f} times --version (clock {clock:.2f})  {verdict}")
     return int(missed)
 
 

@@ -6,12 +6,17 @@ output: the engine makes a ``Finding`` of a hit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from promptguard.core.finding import Confidence, Edit, Fix, Severity
-from promptguard.core.light import Any, Literal, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Any, Literal, NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Expr, Template
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 Block = Literal["tools", "system", "history", "user"]
 BLOCKS: tuple[Block, ...] = ("tools", "system", "history", "user")
@@ -25,6 +30,8 @@ Syntax = Literal["jinja", "format", "mustache", "dollar", "erb"]
 SYNTAXES: tuple[Syntax, ...] = ("jinja", "format", "mustache", "dollar", "erb")
 TOKENS_BEHIND = "\0"
 """Stands in a message for "n tokens": the static ones behind the place, which the engine counts."""
+MAX_HITS = 1_000
+"""Of one rule in one document: nobody reads more, and no report has to carry them."""
 Changes = Literal["request", "minute", "day", "conversation", "deployment"]
 """How often a value changes. ``conversation``: it is another one in every conversation and stays within it."""
 
@@ -88,7 +95,8 @@ class Document:
 
     Attributes:
         source: its text. Where ``embedding`` is set this is the decoded value, not the file.
-        kind: what it is. ``tools`` and ``serving`` documents are whole files.
+        kind: what it is. ``tools`` and ``serving`` documents are whole files; the region of ``tools`` that lie beside a prompt is
+            where they are.
         syntax: how its placeholders are written, ``None`` where it has none.
         regions: its parts in order; text outside of them (front matter, comments of another kind) is no part of a prompt.
         embedding: the file around it, ``None`` where the document is the file (``source.text`` is the text of the file then).
@@ -218,6 +226,19 @@ Detector = Callable[[Document, Mapping[str, Any]], Iterator[Hit]]
 """Takes a document and the options of its rules (code: values by option name); under ``tokenizer`` stands the ``name`` of the one
 that is configured.
 """
+
+
+def bounded(found: Iterable[_T], make: Callable[[_T], Hit]) -> Iterator[Hit]:
+    """The hits of what was found, the first ``MAX_HITS`` of them; the last says that there are more."""
+    things = iter(found)
+    for number, thing in enumerate(things, 1):
+        hit = make(thing)
+        if number < MAX_HITS:
+            yield hit
+            continue
+        is_last = next(things, None) is None
+        yield hit if is_last else hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
+        return
 
 
 def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str]], *, safe: bool) -> Fix | None:

@@ -6,9 +6,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
-from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
+from promptguard.checks.base import MAX_HITS, TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
-from promptguard.checks.stamps import stamps
+from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core.finding import Fix, Severity
 from promptguard.core.light import Any
@@ -16,9 +16,6 @@ from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 
 MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
-
-MOST_HITS = 1_000
-"""Of one rule in one document: nobody reads more."""
 
 _NOTHING_SHARED = 100
 """Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
@@ -36,6 +33,11 @@ _OFTEN: dict[Changes, str] = {
     "conversation": "from one conversation to the next",
     "deployment": "with every deployment",
 }
+_PASTED: dict[LiteralKind, tuple[str, str]] = {
+    "clock": ("PG101", "a time that was pasted in"),
+    "id": ("PG102", "an id that was pasted in"),
+    "temp-path": ("PG102", "a temporary path with a random part"),
+}
 _SEVERITY: dict[Changes, Severity] = {
     "request": "error",
     "minute": "error",
@@ -46,14 +48,14 @@ _SEVERITY: dict[Changes, Severity] = {
 
 
 def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
-    """The findings of PG101 to PG107 in one prompt; at most ``MOST_HITS`` of each rule."""
+    """The findings of PG101 to PG107 in one prompt; at most ``MAX_HITS`` of each rule."""
     prefix = Prefix(document)
     if not prefix.starts:
         return
     counts: dict[str, int] = {}
     for hit in _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)):
         counts[hit.code] = counts.get(hit.code, 0) + 1
-        if counts[hit.code] <= MOST_HITS:
+        if counts[hit.code] <= MAX_HITS:
             yield hit
 
 
@@ -76,9 +78,22 @@ class _Report:
         yield from self._printed()
         yield from self._chosen()
         yield from self._variables(minimum)
-        for stamp in stamps(self._document.text, self._flow.texts, self._prefix.starts):
-            message = f"`{self._shown(stamp.start, stamp.end)}` is {stamp.what}; it changes {_OFTEN['deployment']}"
-            yield Hit(stamp.code, stamp.start, stamp.end, message, "deployment", "warning", "medium")
+        yield from self._pasted()
+
+    def _pasted(self) -> Iterator[Hit]:
+        """Values in the static text that only one rendering or one request can have."""
+        starts = [start for start, _ in self._flow.texts]
+        for literal in volatile_literals(self._document.text):
+            if literal.kind not in _PASTED or literal.changes == "deployment":
+                continue
+            at = bisect_right(starts, literal.start) - 1
+            if at < 0 or literal.end > self._flow.texts[at][1]:
+                continue
+            if self._document.embedding is not None and self._document.block_at(literal.start) == "tools":
+                continue  # in a tool schema it is PG405
+            code, what = _PASTED[literal.kind]
+            message = f"`{self._shown(literal.start, literal.end)}` is {what}; it changes {_OFTEN['deployment']}"
+            yield Hit(code, literal.start, literal.end, message, "deployment", "warning", "medium")
 
     def _printed(self) -> Iterator[Hit]:
         """What each placeholder prints, once for each rule; an item of a loop once for the loop."""

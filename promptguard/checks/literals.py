@@ -1,4 +1,5 @@
-"""Values that a text should not have in it as literals: a time of making, the id of a session, a path with a random part.
+"""Values that a prompt or a tool schema should not have in it as literals: a time of making, the id of a session, a path with a
+random part.
 
 A value counts only where its shape leaves no doubt (a temporary path with a random part) or where a label in front of it says
 what it is (``Generated at 2026-11-29T10:11:12Z``, ``session 36ee5b``, ``cwd: /home/ann/shop``). A date without a label is a fact
@@ -70,8 +71,9 @@ _VALUE = (
 # in quotes is no label: a prompt that shows JSON shows an example.
 _LINK = r"(?:['\u2019]s?)?[\s`*_>]{0,4}(?:[:=|]|\b(?:is|was|at|on)\b)?[\s\"'`*_<(\[]{0,4}(?:it is |is )?$"
 _NOW = (
-    r"(?i)\b(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?|(?:current|server|system)[ _-]?(?:local[ _-])?"
-    r"(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?|(?:it|time) is (?:now|currently))" + _LINK
+    r"(?i)\b(?<!\bif )(?<!\bwhen )(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?"
+    r"|(?:current|server|system)[ _-]?(?:local[ _-])?(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?"
+    r"|(?:it|time) is (?:now|currently))" + _LINK
 )
 _SAYS_TIME = r"(?i)time|now|currently"
 _STAMPED = (
@@ -84,12 +86,14 @@ _ID = (
     r"|(?P<deployment>commit|revision|git[ _-]sha|build|digest|checksum|etag))"
     r"(?P<named>[ _-]?(?:id|uuid|guid|hash|sha|key|token|number|no\.?))?(?P<link>" + _LINK.removesuffix("$") + ")#?$"
 )
+_NAMES_OF_IDS = ("nonce", "traceparent")
 _FOLDER = (
     r"(?i)\b(?:cwd|pwd|work(?:ing)?[ _-]?dir(?:ectory)?|(?:current|project|workspace|repo(?:sitory)?)[ _-]"
     r"(?:dir(?:ectory)?|folder|path|root)|working folder|workspace)" + _LINK
 )
 _HEADER = r"(?:^|\n)[ \t]{0,8}[A-Za-z][\w-]{1,60}: {0,4}(?:[\w.-]{1,40}=[^;\s]{1,80}; {0,2}){1,20}[\w.-]{1,40}=$"
 _HEADER_BEFORE = 400
+_COLOUR = (3, 6, 8)  # digits of one
 
 _RANDOM_PART = (
     rf"(?:^|[/\\._+-])(?:{_UUID}|tmp(?=[a-z_]*\d)[a-z0-9_]{{8}}(?![a-z0-9_])|tmp\.[A-Za-z0-9]{{6,12}}(?![A-Za-z0-9])"
@@ -146,8 +150,10 @@ def _clock(text: str, match: re.Match[str]) -> Changes | None:
     colons = value.count(":")
     is_epoch = value[0] == "1" and value.replace(".", "").isdigit() and len(value) >= 10
     has_date = colons == 0 or len(value) > 15
-    if is_epoch or (has_date and colons >= 2):
-        return "request" if re.search(_NOW, before) or re.search(_STAMPED, before) else None
+    if is_epoch or (has_date and colons >= 1):
+        if re.search(_NOW, before) or re.search(_STAMPED, before):
+            return "minute" if colons == 1 else "request"
+        return None
     label = re.search(_NOW, before)
     if label is None or (not has_date and not re.search(_SAYS_TIME, label.group())):
         return None  # "the shop opens today at 9:00"
@@ -161,10 +167,17 @@ def _id(text: str, match: re.Match[str]) -> Changes | None:
     before = text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
     label = re.search(_ID, before)
     if label is None:
-        is_header = before.endswith("=") and re.search(_HEADER, text[max(0, match.start() - _HEADER_BEFORE) : match.start()])
+        is_header = (
+            before.endswith("=")
+            and len(value) not in _COLOUR
+            and re.search(_HEADER, text[max(0, match.start() - _HEADER_BEFORE) : match.start()])
+        )
         return "request" if is_header else None
     if not label["named"] and not label["link"].strip(" #") and not _is_hexadecimal(value):
         return None  # "session start-2024": a word behind a word
+    bare = label["request"] and not label["named"] and label["request"].lower() not in _NAMES_OF_IDS
+    if bare and ":" in label["link"] and not re.fullmatch(_UUID, value):
+        return None  # "Run: 7f3c2a9b1e4d"
     if label["deployment"]:
         return "deployment" if re.search("[:=]", label["link"]) else None  # "since commit 9fceb02": a reference
     return "conversation" if label["conversation"] else "request"

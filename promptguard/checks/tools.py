@@ -7,11 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from promptguard.checks.base import Document, Hit, shown
-from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.base import MAX_HITS, Document, Hit, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
-from promptguard.checks.tools_places import JSONPlaces, Range, YAMLPlaces
+from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
 from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
@@ -19,7 +18,7 @@ from promptguard.core.light import Any, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
 from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
-from promptguard.toolschema.dialects import looks_like_tools
+from promptguard.toolschema.dialects import looks_like_tools, tools_beside
 from promptguard.toolschema.document import Form, holds_tools
 from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
@@ -41,8 +40,8 @@ def _check(document: Document) -> Iterator[Hit]:
     read = _read_yaml if document.source.kind == "yaml" else _read_lines if _is_lines(document) else _read_json
     parts = yield from read(document)
     yield from check_order(document, parts)
+    yield from check_names(document, parts)
     for part in parts:
-        yield from check_names(document, part)
         yield from check_schemas(document, part)
         yield from _check_literals(document, part)
 
@@ -74,15 +73,15 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
         value = parse(document.source, span=Span(start, end), exact_numbers=True)
     except InputError as error:
         at = _offset(document.source, error)
-        again = list(places.duplicates())
+        again = _duplicates(document, places)
         yield from map(_duplicate(document), again)
-        if all(at != second[0] for _, second, _ in again):
+        if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
             yield _broken(document, at, error)
         try:
             return [Part(json.loads(document.text[start:end], parse_int=float), places, start, end, form, strict=False)]
         except (ValueError, RecursionError):
             return []
-    return [Part(value, places, start, end, form, strict=True)]
+    return [Part(value, places, start, end, form, strict=tools_beside(value) is None)]
 
 
 def _read_yaml(document: Document) -> _Read:
@@ -96,23 +95,29 @@ def _read_yaml(document: Document) -> _Read:
     kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
     for root in stream.documents:
         places = YAMLPlaces(document.text, root)
-        again = list(places.duplicates())
+        again = _duplicates(document, places)
         strict = not again and stream.tag is None and not _merges(root)
         try:
             check_json(stream, root)
         except InputError as error:
             strict = False
             at = _offset(document.source, error)
-            if all(at != second[0] for _, second, _ in again):
+            if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
                 yield _broken(document, at, error)
         try:
             value = python_value(root)
         except (ValueError, OverflowError):  # a number that Python does not take; check_json has said so
             continue
-        if looks_like_tools(value):
+        beside = tools_beside(value) is not None
+        if beside or looks_like_tools(value):
             yield from map(_duplicate(document), again)
-            parts.append(Part(value, places, 0, 0, None, strict, kept))
+            parts.append(Part(value, places, 0, 0, None, strict and not beside, kept))
     return parts
+
+
+def _duplicates(document: Document, places: Places) -> list[tuple[str, Range, Range]]:
+    """Equal keys in the tools; what else the file has is none of theirs."""
+    return [found for found in places.duplicates() if document.block_at(found[1][0]) is not None]
 
 
 def _merges(root: Node) -> bool:

@@ -29,7 +29,7 @@ class Part(NamedTuple):
         places: where it stands.
         start, end: the range of its text.
         form: the canonical spelling of a JSON text, ``None`` for YAML, which is not rewritten here.
-        strict: it is without equal keys, NaN and the like, so that it has a canonical form.
+        strict: it has a canonical form: it is without equal keys, NaN and the like, and nothing but tools.
         kept: what a YAML text has that a rewrite would lose, so that nothing but a hand puts it in order.
     """
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from promptguard.checks.base import Document, Hit, shown
 from promptguard.checks.tools_order import Part, name_pointer, tool_lists
+from promptguard.checks.tools_places import Range
 from promptguard.core.finding import Severity
 from promptguard.core.light import Any
 from promptguard.toolschema.dialects import SCHEMA_KEYS
@@ -19,8 +20,26 @@ _MAY_DEFINE_MORE = ("$ref", "ref", "allOf", "anyOf", "any_of", "oneOf", "pattern
 _BRANCHES = frozenset({"allOf", "anyOf", "any_of", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 
 
-def check_names(document: Document, part: Part) -> Iterator[Hit]:
+def check_names(document: Document, parts: Sequence[Part]) -> Iterator[Hit]:
     """PG403, and PG406 for tools without a name."""
+    alone: dict[str, tuple[Part, str]] = {}  # parts that are one tool each are a list of tools, one on each line
+    for part in parts:
+        at = name_pointer(part.value, "") if isinstance(part.value, dict) and not any(tool_lists(part.value)) else None
+        if at is None:
+            yield from _check_lists(document, part)
+            continue
+        other, first = alone.setdefault(_name(part.value), (part, at))
+        if other is not part:
+            yield _again(document, part, at, other.places.value(first))
+
+
+def _again(document: Document, part: Part, pointer: str, first: Range) -> Hit:
+    start, end = part.places.value(pointer)
+    message = f"a second tool with the name `{shown(document.text[start:end])}`"
+    return Hit("PG403", start, end, message, related=((*first, "the first one"),), pointer=pointer)
+
+
+def _check_lists(document: Document, part: Part) -> Iterator[Hit]:
     seen: dict[tuple[str, str], str] = {}
     for pointer, tools in tool_lists(part.value):
         # Tools in a tool are its own; function declarations share one space.
@@ -37,9 +56,7 @@ def check_names(document: Document, part: Part) -> Iterator[Hit]:
                 continue
             first = seen.setdefault((space, _name(tools[number])), name_at)
             if first != name_at:
-                start, end = part.places.value(name_at)
-                message = f"a second tool with the name `{shown(document.text[start:end])}`"
-                yield Hit("PG403", start, end, message, related=((*part.places.value(first), "the first one"),), pointer=name_at)
+                yield _again(document, part, name_at, part.places.value(first))
 
 
 def _name(tool: dict[str, Any]) -> str:

@@ -10,8 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 
-from promptguard.checks.base import Document, Hit, make_fix, shown
-from promptguard.checks.bounded import bounded
+from promptguard.checks.base import Document, Hit, bounded, make_fix, shown
 from promptguard.core.light import Any, regex
 from promptguard.parse.template_nodes import Block, Comment, Name, Section, Text
 
@@ -191,8 +190,10 @@ _LONGEST_MEANT = 16  # more invisible characters in a row mean nothing
 
 def _byte_order_mark(document: Document) -> Iterator[Hit]:
     if document.bom and document.embedding is None:
-        message = "the file begins with a byte order mark, which some readers keep as text; save it as UTF-8 without one"
-        yield Hit("PG303", 0, min(1, len(document.text)), message)
+        message = "the file begins with a byte order mark, which some readers keep as text"
+        # The mark is no part of the text, so the edit says no more than where it is.
+        fix = make_fix(document, "Remove the byte order mark", [(0, 0, "")], safe=True)
+        yield Hit("PG303", 0, min(1, len(document.text)), message, fix=fix)
 
 
 def _invisible_characters(document: Document, literal: _Literal) -> Iterator[Hit]:

@@ -200,7 +200,7 @@ def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | N
         return collect([result]), []
     if flags["diff"]:
         return collect([result]), [change] if change.fixes else []
-    write_output(lambda write: write(("\ufeff" if data.startswith(b"\xef\xbb\xbf") else "") + change.after), "utf-8")
+    write_output(lambda write: write(change.after), "utf-8")
     return collect([after], fixed=change.fixes), []
 
 

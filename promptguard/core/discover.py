@@ -133,7 +133,7 @@ def _walk(
                 and (name.lower().endswith(suffixes) or (also is not None and also(os.path.join(place, name))))
                 and not _ignored(name, applied, folder=False)
             ):
-                yield Target(prefix + name, named=False)
+                yield Target(prefix + name, False, None)  # by position: there may be many thousands
 
 
 def _prefix(folder: str) -> str:

@@ -5,7 +5,7 @@ file, its path below the root, and the result. What does not read as a result is
 """
 
 # pathlib takes longer to import than a small file takes to check
-# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH112, PTH113, PTH116, PTH118, PTH120, PTH123
 from __future__ import annotations
 
 import os
@@ -20,6 +20,8 @@ from promptguard.linting.settings import Settings
 _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
 _MAX_ENTRIES = 50_000
 _MAX_FILES = 8  # settings whose results are kept
+_WORTH = 64 << 10  # work of a run from which on its results are written: to find them again takes longer than to write them
+_PER_FILE = 1 << 10  # bytes of prompts that take as long to check as the rest of what is done for a file
 try:
     from _json import encode_basestring_ascii as _quoted
 except ImportError:  # another Python
@@ -33,6 +35,8 @@ _APPLICABILITIES = ("safe", "unsafe", "display")
 class Cache:
     """The results under one set of settings.
 
+    A run that has little to do, as on a commit or in an editor, reads what there is and writes nothing.
+
     Args:
         folder: of the cache; it is made when there is something to keep.
         settings: what holds.
@@ -41,10 +45,12 @@ class Cache:
     def __init__(self, folder: str, settings: Settings) -> None:
         self._folder = folder
         self._root = settings.root
-        self._name = settings_key(settings) + ".cache"
+        self._settings = settings
+        self._file: str | None = None
         self._lines: dict[str, bytes] | None = None
         self._used: set[str] = set()
-        self._fresh: dict[str, bytes] = {}
+        self._fresh: dict[str, FileResult] = {}
+        self._work = 0
 
     @property
     def entries(self) -> dict[str, bytes]:
@@ -53,15 +59,27 @@ class Cache:
             self._lines = self._load()
         return self._lines
 
-    def get(self, key: str, path: str) -> FileResult | None:
-        """The result for a key, ``None`` where there is none that can be trusted."""
+    @property
+    def _name(self) -> str:
+        if self._file is None:
+            self._file = os.path.join(self._folder, settings_key(self._settings) + ".cache")
+        return self._file
+
+    def get(self, key: str, path: str, work: int = 0) -> FileResult | None:
+        """The result for a key, ``None`` where there is none that can be trusted.
+
+        Args:
+            key: see ``result_key`` of ``linting.run``.
+            path: of the file.
+            work: bytes of prompts that take as long to check as the file.
+        """
         line = self.entries.get(key)
         if line is None:
             return None
         data = line.split(b"\t", 2)[-1]
         clean = FileResult(path, checked=True)
         if data == _written(clean).encode():  # the usual result, which is known without a library
-            self._used.add(key)
+            self._use(key, work)
             return clean
         try:
             result = _result(_read(data))
@@ -70,19 +88,26 @@ class Cache:
         shown = path.replace(os.sep, "/")
         if result.path != path or any(record.path != shown for record in result.records):
             return None
-        self._used.add(key)
+        self._use(key, work)
         return result
 
-    def put(self, key: str, result: FileResult) -> None:
-        """Keep a result; one that says what may be otherwise next time is not kept."""
+    def _use(self, key: str, work: int) -> None:
+        self._used.add(key)
+        self._work += work + _PER_FILE
+
+    def put(self, key: str, result: FileResult, work: int) -> None:
+        """Keep a result that took some work; one that says what may be otherwise next time is not kept."""
+        self._work += work + _PER_FILE
         if any(record.code == "PG999" for record in result.records):
             return
-        path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
-        self._fresh[key] = f"{key}\t{path}\t{_written(result)}".encode()
+        self._fresh[key] = result
 
     def save(self) -> None:
-        """Write what is new, without the results of files that are gone; silent where the folder cannot be written to."""
-        if not self._fresh:
+        """Write what is new, without the results of files that are gone; silent where the folder cannot be written to.
+
+        Nothing is written in a run that had little to do: it would only take longer.
+        """
+        if not self._fresh or self._work < _WORTH:
             return
         try:
             self._make_folder()
@@ -92,7 +117,7 @@ class Cache:
             return
 
     def _write(self, data: bytes) -> None:
-        target = os.path.join(self._folder, self._name)
+        target = self._name
         temporary = f"{target}.{os.urandom(6).hex()}.tmp"
         try:
             with open(temporary, "xb") as file:
@@ -104,8 +129,10 @@ class Cache:
             raise
 
     def _load(self) -> dict[str, bytes]:
+        if not os.path.isdir(self._folder):
+            return {}  # without a look at what the file would be called, which takes longer
         try:
-            with open(os.path.join(self._folder, self._name), "rb") as file:
+            with open(self._name, "rb") as file:
                 data = file.read(_MAX_BYTES + 1)
         except OSError:
             return {}
@@ -116,7 +143,8 @@ class Cache:
     def _kept(self) -> list[bytes]:
         """The lines to write: what was used or made now comes last, so that it is the last to go where there are too many."""
         lines = self._load()  # another run may have added to it since
-        written = {_path(line) for line in self._fresh.values()}
+        fresh = [self._line(key, result) for key, result in self._fresh.items()]
+        written = {_path(line) for line in fresh}
         old: list[bytes] = []
         used: list[bytes] = []
         there: dict[bytes, bool] = {}
@@ -131,13 +159,17 @@ class Cache:
                 there[path] = self._exists(path)
             if there[path]:
                 old.append(line)
-        kept = [*old, *used, *self._fresh.values()][-_MAX_ENTRIES:]
+        kept = [*old, *used, *fresh][-_MAX_ENTRIES:]
         size = 0
         for index in range(len(kept) - 1, -1, -1):
             size += len(kept[index]) + 1
             if size > _MAX_BYTES:
                 return kept[index + 1 :]
         return kept
+
+    def _line(self, key: str, result: FileResult) -> bytes:
+        path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
+        return f"{key}\t{path}\t{_written(result)}".encode()
 
     def _exists(self, path: bytes) -> bool:
         try:
@@ -181,16 +213,18 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
-    """The state of promptguard's own code: while it is being worked on the version alone says nothing."""
+    """The state of promptguard's own code: the version alone says nothing of what was installed from a working tree, or is one.
+
+    What is installed is replaced with its folders; in a working tree each file is looked at.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    stamps = []
-    for name in ("checks", "core", "lint", os.path.join("lint", "reading"), "parse", "prompts", "toolschema"):
-        folder = os.path.join(package, name)
-        try:
+    names = ("checks", "core", "linting", os.path.join("linting", "reading"), "parse", "prompts", "toolschema")
+    folders = [os.path.join(package, name) for name in names]
+    stamps = [(folder, _stamp(folder)) for folder in folders]
+    if os.path.isfile(os.path.join(os.path.dirname(package), "pyproject.toml")):
+        for folder in folders:
             with os.scandir(folder) as entries:
-                stamps += [(entry.name, _stamp(entry.path)) for entry in entries if entry.name.endswith(".py")]
-        except OSError:
-            continue
+                stamps += [(entry.path, _stamp(entry.path)) for entry in entries if entry.name.endswith(".py")]
     return sorted(stamps, key=repr)
 
 

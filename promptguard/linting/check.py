@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from promptguard.checks.base import PREFIX, TOKENS_BEHIND, Document, Hit, shown
+from promptguard.checks.base import MAX_HITS, PREFIX, TOKENS_BEHIND, Document, Hit, shown
 from promptguard.checks.catalog import RULES
 from promptguard.checks.registry import detectors
 from promptguard.core.digest import digest
@@ -25,7 +25,6 @@ from promptguard.linting.settings import MAX_BYTES, PromptDeclaration, Settings
 from promptguard.linting.suppress import UNUSED, Suppressions
 
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
-_MAX_PER_RULE = 1000  # records of one rule in one file
 _EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
 _MUCH = 2_000  # tokens: what three to four steps of the four-tool task add to a prompt
 _KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
@@ -61,11 +60,15 @@ class Checker:
     Args:
         settings: what holds.
 
+    Attributes:
+        rendered: whether the last file held a chat template, which takes long to check.
+
     Raises:
         ConfigError: a selector in the settings matches no rule.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self.rendered = False
         self._settings = settings
         self._selected = selected_codes(settings.select, settings.ignore)
         self._exceptions = Exceptions(settings)
@@ -90,6 +93,7 @@ class Checker:
         self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
     ) -> FileResult:
         problems: list[Hit] = []
+        self.rendered = False
         try:
             documents = read()
         except InputError as error:
@@ -140,6 +144,7 @@ class Checker:
     def _run(self, document: Document) -> Iterator[_Found]:
         if not any(document.kind in RULES[code].kinds for code in self._selected):
             return  # nobody asks, and to render a chat template takes long
+        self.rendered |= document.kind == "chat-template"
         try:
             looking = detectors(document.kind)
         except Exception as error:  # a module of an installation that is broken
@@ -177,6 +182,7 @@ class Checker:
                 suppressed += self._reports(hit)
             else:
                 kept.append(item)
+        suppressions.count_as_used(_cut(found))
         for problem in suppressions.problems():
             hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
             if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
@@ -297,22 +303,31 @@ def _order(item: _Found) -> tuple[int, int, str, str]:
     return item.span.start, item.span.end, item.hit.code, item.hit.message
 
 
+def _cut(found: Sequence[_Found]) -> set[str]:
+    """The rules of which a detector has given as many hits as it may, so that nobody knows what else there is."""
+    counts: dict[tuple[str, int], int] = {}
+    for item in found:
+        key = (item.hit.code, id(item.document))
+        counts[key] = counts.get(key, 0) + 1
+    return {code for (code, _), count in counts.items() if count >= MAX_HITS}
+
+
 def _bounded(found: Sequence[_Found]) -> list[_Found]:
     """At most so many findings of a rule; the last one that is kept says how many there are more."""
     counts: dict[str, int] = {}
     for item in found:
         counts[item.hit.code] = counts.get(item.hit.code, 0) + 1
-    if not any(count > _MAX_PER_RULE for count in counts.values()):
+    if not any(count > MAX_HITS for count in counts.values()):
         return list(found)
     kept: list[_Found] = []
     numbers: dict[str, int] = {}
     for item in found:
         code = item.hit.code
         numbers[code] = numbers.get(code, 0) + 1
-        if numbers[code] < _MAX_PER_RULE:
+        if numbers[code] < MAX_HITS:
             kept.append(item)
-        elif numbers[code] == _MAX_PER_RULE:
-            more = counts[code] - _MAX_PER_RULE
+        elif numbers[code] == MAX_HITS:
+            more = counts[code] - MAX_HITS
             message = item.hit.message + (f" (and {more:,} more in this file)" if more else "")
             kept.append(item._replace(hit=item.hit._replace(message=message)))
     return kept

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from promptguard.checks.base import BLOCKS, Block, Document
@@ -43,6 +43,7 @@ class Coster:
         self._counter: Counter | None = None
         self._counted: dict[int, tuple[Document, _Counts]] = {}  # the document is kept, so its id stays its own
         self._kept = 0
+        self._sums: dict[str, _Sums] = {}
 
     def tokens_behind(self, documents: Sequence[Document], document: Document, offset: int) -> int:
         """The number of tokens of static text behind an offset that an engine computes again when the value there changes.
@@ -58,22 +59,18 @@ class Coster:
         Raises:
             ConfigError: the tokenizer cannot be loaded.
         """
-        total = self._counts(document).behind(offset)
-        if document.prompt is None:
-            return total
+        counts = self._counts(document)
         block = document.block_at(offset)
-        rank = BLOCKS.index(block) if block is not None else len(BLOCKS)
-        passed = False
-        for other in documents:
-            if other is document:
-                passed = True
-            elif other.prompt == document.prompt:
-                # In the same block the order of the documents decides.
-                for its_block, tokens in self._counts(other).blocks.items():
-                    its_rank = BLOCKS.index(its_block)
-                    if its_rank > rank or (its_rank == rank and passed):
-                        total += tokens
-        return total
+        if document.prompt is None or block is None:
+            return counts.behind(offset)
+        return counts.behind(offset) + self._sums_of(document.prompt, documents).behind(document, block, counts)
+
+    def _sums_of(self, prompt: str, documents: Sequence[Document]) -> _Sums:
+        known = self._sums.get(prompt)
+        if known is None or (known.documents is not documents and known.documents != documents):
+            mine = [(document, self._counts(document).blocks) for document in documents if document.prompt == prompt]
+            known = self._sums[prompt] = _Sums(documents, mine)
+        return known
 
     def _counts(self, document: Document) -> _Counts:
         kept = self._counted.get(id(document))
@@ -149,6 +146,30 @@ class _Counts:
             if piece.end > offset
         ]
         return self._counter.count("".join(rest)) + self._behind[index]
+
+
+class _Sums:
+    """The tokens of the documents of one prompt, so that those behind a document are a look-up.
+
+    Attributes:
+        documents: all that they were made of, whatever their prompt.
+    """
+
+    __slots__ = ("_behind", "_numbers", "documents")
+
+    def __init__(self, documents: Sequence[Document], mine: Sequence[tuple[Document, Mapping[Block, int]]]) -> None:
+        self.documents = documents
+        self._numbers = {id(document): number for number, (document, _) in enumerate(mine)}
+        self._behind = {block: [0] * (len(mine) + 1) for block in BLOCKS}  # tokens of a block in a document and all after it
+        for block, behind in self._behind.items():
+            for number in range(len(mine) - 1, -1, -1):
+                behind[number] = behind[number + 1] + mine[number][1].get(block, 0)
+
+    def behind(self, document: Document, block: Block, own: _Counts) -> int:
+        """Tokens of other documents behind a block of a document: in the same block the order of the documents decides."""
+        later = BLOCKS[BLOCKS.index(block) + 1 :]
+        in_others = sum(self._behind[other][0] - own.blocks.get(other, 0) for other in later)
+        return self._behind[block][self._numbers[id(document)] + 1] + in_others
 
 
 def _static(document: Document) -> Iterator[tuple[Block, Iterable[Iterable[_Piece]]]]:

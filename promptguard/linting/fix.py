@@ -27,6 +27,12 @@ def has_fix(result: FileResult, *, unsafe: bool) -> bool:
     return bool(_candidates(result, unsafe, frozenset()))
 
 
+def drops_bom(result: FileResult) -> bool:
+    """Whether a fix of a result takes away the byte order mark."""
+    fixes = (record.fix for record in result.records if record.fix is not None)
+    return any(edit.start == edit.end and not edit.text for fix in fixes for edit in fix.edits)
+
+
 def fix_text(text: str, result: FileResult, check: Check, *, unsafe: bool) -> Fixed:
     """Apply fixes; of those that overlap the first by place, the others when the text has been checked again.
 

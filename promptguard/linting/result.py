@@ -24,6 +24,8 @@ class FixEdit(NamedTuple):
 
 
 class RecordedFix(NamedTuple):
+    """How to mend a finding. One edit that changes nothing stands for the byte order mark in front of the text: it goes."""
+
     title: str
     applicability: Applicability
     edits: tuple[FixEdit, ...]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
 _CHUNK = 64 << 10  # bytes that a process is given at a time
-_MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as the chat template of a model does
+_MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as a chat template does
 SUFFIXES = (
     *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
@@ -36,11 +36,10 @@ SUFFIXES = (
 """How the names of files end that are looked into, in lower case."""
 BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
 """How the names of further such files begin, in lower case."""
-_BOM = b"\xef\xbb\xbf"
 
 
 class Change(NamedTuple):
-    """What the fixes make of a file: its text before and after (without a byte order mark), and how many fixes that were."""
+    """What the fixes make of a file: its text before and after (with a byte order mark), and how many fixes that were."""
 
     path: str
     before: str
@@ -55,7 +54,7 @@ class _Job(NamedTuple):
     error: InputError | None
 
 
-_Answer = tuple[FileResult, "str | None"]  # what is found, and the key to keep it under
+_Answer = tuple[FileResult, "str | None", int]  # what is found, the key to keep it under, and bytes that take as long to check
 
 
 def lint_files(
@@ -88,6 +87,7 @@ def lint_files(
     fresh = _check(waiting, settings, jobs=jobs or os.cpu_count() or 1, keep=keep)
     for result in done:
         yield result if result is not None else next(fresh)
+    next(fresh, None)  # lets it come to its end, and the processes to theirs
     if keep is not None:
         keep.save()
 
@@ -129,16 +129,22 @@ def fix_data(
     Raises:
         InputError: the content is no text.
     """
+    from promptguard.linting.fix import drops_bom, fix_text
+
     text, bom = _decode(data, path)
+    keeps = bom
 
     def check(text: str) -> FileResult:
-        result = checker.check(path, text, bom=bom, named=True)
+        result = checker.check(path, text, bom=keeps, named=True)
         return baseline.without(result) if baseline is not None else result
 
-    from promptguard.linting.fix import fix_text
-
-    fixed = fix_text(text, check(text), check, unsafe=unsafe)
-    return fixed.result, Change(path, text, fixed.text, fixed.applied)
+    result = check(text)
+    if bom and drops_bom(result):
+        keeps = False
+        result = check(text)
+    fixed = fix_text(text, result, check, unsafe=unsafe)
+    before, after = "\ufeff" * bom + text, "\ufeff" * keeps + fixed.text
+    return fixed.result, Change(path, before, after, fixed.applied + (bom and not keeps))
 
 
 def fix_file(
@@ -167,8 +173,7 @@ def fix_file(
         if change.after == change.before:
             return after, None
         if write:
-            bom = _BOM if data.startswith(_BOM) else b""
-            rewrite_file(result.path, data, bom + change.after.encode(), doing="fixed")
+            rewrite_file(result.path, data, change.after.encode(), doing="fixed")
     except InputError as error:
         failed = checker.unreadable(result.path, error.what)
         return result._replace(records=(*result.records, *failed.records)), None
@@ -220,25 +225,25 @@ class _Sieve:
                 stamp = model_stamp(target.path, named=target.named)
                 if stamp is None:
                     return FileResult(target.path, checked=False), 0
-                return self._kept(target, stamp), _MODEL_COSTS
+                return self._kept(target, stamp, _MODEL_COSTS), _MODEL_COSTS
             data = read_head(target.path, size=_HEAD)
             whole = len(data) < _HEAD
-            found = self._kept(target, data) if whole else None
+            found = self._kept(target, data, len(data)) if whole else None
             if found is not None:
                 return found, 0
             if not target.named and not self._holds(target.path, data):
-                return FileResult(target.path, checked=False), 0
+                return FileResult(target.path, False, (), 0, None), 0  # by position: there may be many thousands
             if not whole:
                 data = read_bytes(target.path, limit=MAX_BYTES)
-                found = self._kept(target, data)
+                found = self._kept(target, data, len(data))
         except InputError:
             return None, 0  # it is said where the file is checked
         return found, len(data)
 
-    def _kept(self, target: Target, data: bytes) -> FileResult | None:
+    def _kept(self, target: Target, data: bytes, work: int) -> FileResult | None:
         if self._cache is None or not self._cache.entries:
             return None
-        return self._cache.get(result_key(target.path, target.named, data), target.path)
+        return self._cache.get(result_key(target.path, target.named, data), target.path, work)
 
     def _holds(self, path: str, head: bytes) -> bool:
         if self._may_hold is None:
@@ -272,7 +277,7 @@ def _decode(data: bytes, path: str) -> tuple[str, bool]:
     if b"\0" in data:
         raise InputError("the file holds null characters, so it is no text", where=path)
     text = decode_text(data, where=path)
-    return text.removeprefix("\ufeff"), data.startswith(_BOM)
+    return text.removeprefix("\ufeff"), text.startswith("\ufeff")
 
 
 def _check_job(checker: Checker, job: _Job) -> _Answer:
@@ -282,12 +287,15 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
             raise job.error
         if is_model(job.path):
             stamp = model_stamp(job.path, named=job.named)
-            return checker.check_model(job.path, named=job.named), result_key(job.path, job.named, stamp or b"")
+            result = checker.check_model(job.path, named=job.named)
+            return result, result_key(job.path, job.named, stamp or b""), _MODEL_COSTS
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
-        return _unreadable(checker, job, error.what), None
-    return checker.check(job.path, text, bom=bom, named=job.named), result_key(job.path, job.named, data)
+        return _unreadable(checker, job, error.what), None, 0
+    result = checker.check(job.path, text, bom=bom, named=job.named)
+    work = _MODEL_COSTS if checker.rendered else len(data)
+    return result, result_key(job.path, job.named, data), work
 
 
 def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cache | None) -> Iterator[FileResult]:
@@ -300,9 +308,9 @@ def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cach
 
         checker = Checker(settings)
         answers = (_check_job(checker, job) for job in waiting)
-    for result, key in answers:
+    for result, key, work in answers:
         if keep is not None and key is not None:
-            keep.put(key, result)
+            keep.put(key, result, work)
         yield result
 
 
@@ -319,9 +327,11 @@ def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Ite
     workers = min(jobs, len(chunks))
     others = multiprocessing.active_children()
     executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(settings,))
+    in_order = False
     try:
         for answers in executor.map(_check_chunk, chunks):
             yield from answers
+        in_order = True
     except BrokenProcessPool:
         hint = "run it again with --jobs 1 to see where"
         raise PromptguardError("a process that checks files ended unexpectedly", hint=hint) from None
@@ -331,7 +341,8 @@ def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Ite
                 process.kill()
         raise
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        # The interpreter may not exit while the pool is closing its pipes; one that was killed may never finish.
+        executor.shutdown(wait=in_order, cancel_futures=True)
 
 
 def _chunks(waiting: Sequence[_Job]) -> Iterator[list[_Job]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from promptguard.checks.base import Document
 from promptguard.checks.selectors import resolve
@@ -109,6 +109,12 @@ class Suppressions:
         if (code, line) not in self._said:
             self._said[code, line] = any([comment.covers(code) for comment in self._of_line.get(line, ())])  # noqa: C419 (all are asked)
         return self._said[code, line]
+
+    def count_as_used(self, codes: Iterable[str]) -> None:
+        """Count the suppressions of some rules as used, wherever they are."""
+        for code in codes:
+            for comment in self._all:
+                comment.covers(code)
 
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""

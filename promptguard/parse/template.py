@@ -50,16 +50,16 @@ _TAG = regex(
     re.VERBOSE,
 )
 _OPENING = regex(r"\{[{%#]")
-_BRACES = regex(r"\{[{%#]|[}%]\}").search
-_CODE = regex(r"\{[{%][-+]?\s*").match
-_STRING = regex(STRING).match
-_TAG_NAME = regex(r"([A-Za-z_][A-Za-z0-9_]*)\s*").match
-_SPACE = regex(r"\s*").match
-_RAW = regex(r"\{%[-+]?\s*raw\s*-?%\}").match
-_END_OF_RAW = regex(r"\{%[-+]?\s*endraw\s*[-+]?%\}").search
-_CUSTOM_END = regex(r"\{%[-+]?\s*end(\w+)").finditer
-_IN_BRACES = regex(r"""['"{}]""").search
-_IN_PERCENT = regex(r"""['"]|%\}""").search
+_BRACES = regex(r"\{[{%#]|[}%]\}")
+_CODE = regex(r"\{[{%][-+]?\s*")
+_STRING = regex(STRING)
+_TAG_NAME = regex(r"([A-Za-z_][A-Za-z0-9_]*)\s*")
+_SPACE = regex(r"\s*")
+_RAW = regex(r"\{%[-+]?\s*raw\s*-?%\}")
+_END_OF_RAW = regex(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
+_CUSTOM_END = regex(r"\{%[-+]?\s*end(\w+)")
+_IN_BRACES = regex(r"""['"{}]""")
+_IN_PERCENT = regex(r"""['"]|%\}""")
 
 _LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
 _BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))
@@ -74,7 +74,7 @@ def parse_template(text: str) -> Template:
 def parse_expression(text: str, start: int, end: int) -> Expr | None:
     """The expression that a range of a text is, without the braces around it; ``None`` where it is none."""
     reader = Expressions(text)
-    space = _SPACE(text, start, end)
+    space = _SPACE.match(text, start, end)
     assert space
     reader.load(space.end(), end)
     try:
@@ -144,7 +144,7 @@ class _Parser(Expressions):
                 self._output(Output(start, position, node))
             elif kind == "code":
                 self._code(start, position, *match.span("code"))
-            elif (name := match["tag"]) == "raw" and (raw := _RAW(text, start)):
+            elif (name := match["tag"]) == "raw" and (raw := _RAW.match(text, start)):
                 position = self._raw(raw.end())
             else:
                 self._tag(start, position, name, *match.span("rest"))
@@ -160,7 +160,7 @@ class _Parser(Expressions):
         text = self.text
         if text[start + 1] == "#":
             return self._comment(start)
-        opening = _CODE(text, start)
+        opening = _CODE.match(text, start)
         assert opening
         code = opening.end()
         closing = "}}" if text[start + 1] == "{" else "%}"
@@ -168,7 +168,7 @@ class _Parser(Expressions):
         if last < 0:
             # a quote or brace too many, or no end: the tag goes to the nearest braces
             self.unclosed = True
-            braces = _BRACES(text, code)
+            braces = _BRACES.search(text, code)
             last = braces.start() if braces else len(text)
         if text.startswith(closing, last):
             end = last + 2
@@ -177,9 +177,9 @@ class _Parser(Expressions):
             self.errors.append((start, "unclosed tag"))
         if closing == "}}":
             self._code(start, end, code, last)
-        elif raw := _RAW(text, start):
+        elif raw := _RAW.match(text, start):
             return self._raw(raw.end())
-        elif name := _TAG_NAME(text, code, last):
+        elif name := _TAG_NAME.match(text, code, last):
             self._tag(start, end, name[1], name.end(), last)
         else:
             self.errors.append((code, "expected the name of a tag"))
@@ -201,7 +201,7 @@ class _Parser(Expressions):
         """Where the braces stand that close a tag, outside strings and inner braces; -1 if nowhere."""
         text = self.text
         braces = 0
-        search = _IN_BRACES if closing == "}}" else _IN_PERCENT
+        search = (_IN_BRACES if closing == "}}" else _IN_PERCENT).search
         while match := search(text, position):
             position = match.end()
             char = match[0]
@@ -211,7 +211,7 @@ class _Parser(Expressions):
                 return match.start()
             elif char == "}":
                 braces -= braces > 0
-            elif string := _STRING(text, match.start()):
+            elif string := _STRING.match(text, match.start()):
                 position = string.end()
             else:
                 return -1
@@ -219,7 +219,7 @@ class _Parser(Expressions):
 
     def _raw(self, start: int) -> int:
         text = self.text
-        if match := _END_OF_RAW(text, start):
+        if match := _END_OF_RAW.search(text, start):
             end, after = match.span()
         else:
             end = after = len(text)
@@ -309,7 +309,7 @@ class _Parser(Expressions):
         if name in _READERS:
             return name in _BLOCKS
         if self.custom is None:
-            self.custom = {match[1]: match.start() for match in _CUSTOM_END(self.text)}
+            self.custom = {match[1]: match.start() for match in _CUSTOM_END.finditer(self.text)}
         return self.custom.get(name, -1) > tag.start
 
     def _part(self, block: _Open, at: int) -> None:

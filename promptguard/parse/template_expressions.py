@@ -35,10 +35,10 @@ _FLOAT = rf"(?<!\.){_DIGITS}(?:\.{_DIGITS}(?:[eE][+-]?{_DIGITS})?|[eE][+-]?{_DIG
 _INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?[0-7]+(?:_[0-7]+)*|[1-9]\d*(?:_\d+)*|0+(?:_0+)*"
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
-_split = regex(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*").findall
-_is_operator = regex(_OPERATOR).fullmatch
-_is_string = regex(STRING).fullmatch
-_escape = regex(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
+_TOKENS = regex(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*")
+_OPERATORS = regex(_OPERATOR)
+_STRINGS = regex(STRING)
+_ESCAPES = regex(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
 _UNCLOSED = "unclosed string"
 _DEPTH_LIMIT = 80  # nested brackets; jinja2 runs out of stack at about 70
@@ -100,13 +100,16 @@ class Expressions:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.load(0, 0)
+        self.tokens: list[str] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.at = self.depth = 0
 
     def load(self, start: int, end: int) -> None:
         """Take the tokens of a range of the text that does not begin with whitespace."""
-        pieces: list[str] = _split(self.text, start, end)
+        pieces: list[str] = _TOKENS.findall(self.text, start, end)
         tokens = [*map(str.rstrip, pieces)]
-        if tokens and tokens[-1][0] in _QUOTES and not _is_string(tokens[-1]):
+        if tokens and tokens[-1][0] in _QUOTES and not _STRINGS.fullmatch(tokens[-1]):
             tokens[-1] = _UNCLOSED
         tokens.append("")
         self.tokens = tokens
@@ -122,7 +125,7 @@ class Expressions:
         if not lexeme:
             return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
         first = lexeme[0]
-        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _is_operator(lexeme)):
+        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _OPERATORS.fullmatch(lexeme)):
             lexeme = first  # no token, but all the rest of the tag
         return Unreadable(at, f"unexpected {lexeme if len(lexeme) <= 40 else lexeme[:39] + '…'!r}")
 
@@ -502,7 +505,7 @@ class Expressions:
         if "\\" not in value:
             return value
         try:
-            return _escape.sub(_unescaped, value)
+            return _ESCAPES.sub(_unescaped, value)
         except UnicodeDecodeError:
             raise Unreadable(at, "unreadable escape in a string") from None
 

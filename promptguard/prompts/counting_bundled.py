@@ -3,20 +3,18 @@
 It is here for the time that it takes to start: some milliseconds, without a library.
 """
 
-# ruff: noqa: PTH100, PTH113, PTH118, PTH120, PTH123 - pathlib takes longer to import than all the rest here
+# ruff: noqa: PTH123 - pathlib takes longer to import than all the rest here
 
 from __future__ import annotations
 
-import os
+from bisect import insort
 from collections import Counter as Tally
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 
 from promptguard.core.errors import InputError
 from promptguard.core.light import regex
 
-_MODEL = "fixtures/models/tiny/promptguard-tiny.gguf"
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"  # out of the model, by scripts/build_tiny_model.py
 
 _EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
 _CACHED_PIECES = 1 << 16
@@ -54,7 +52,6 @@ _MARKS = (  # special tokens in the order of their ids, which are the last ones
     *("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"),
 )
 _SPECIAL = regex(r"<\|(?:endoftext|im_start|im_end)\|>|</?(?:think|tool_call|tool_response)>")
-_HEAD = 1 << 18  # bytes of the model that hold the merges
 
 
 class Bundled:
@@ -77,7 +74,7 @@ class Bundled:
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
-        parts = _SPECIAL.split(text)
+        parts = _SPECIAL.split(text) if "<" in text else [text]
         total = len(parts) - 1
         counts = self._counts
         pieces = (_SPLIT_ASCII if text.isascii() else _SPLIT).finditer
@@ -136,14 +133,15 @@ class Bundled:
         parts = list(word)  # of parts that were joined the first holds the text, the others nothing
         after = list(range(1, len(parts) + 1))
         before = list(range(-1, len(parts) - 1))
-        queue = []
+        queue = []  # sorted, the next one last; a word has so few letters that a heap would be no faster
         for at in range(len(parts) - 1):
             rank = ranks.get(f"{parts[at]} {parts[at + 1]}")
             if rank is not None:
-                queue.append((rank, at))
-        heapify(queue)
+                queue.append((-rank, -at))
+        queue.sort()
         while queue:
-            rank, at = heappop(queue)
+            rank, at = queue.pop()
+            rank, at = -rank, -at
             right = after[at]
             if right >= len(parts) or ranks.get(f"{parts[at]} {parts[right]}") != rank:
                 continue  # one of the two was joined with another part meanwhile
@@ -153,9 +151,9 @@ class Bundled:
             if following < len(parts):
                 before[following] = at
                 if (rank := ranks.get(f"{parts[at]} {parts[following]}")) is not None:
-                    heappush(queue, (rank, at))
+                    insort(queue, (-rank, -at))
             if (preceding := before[at]) >= 0 and (rank := ranks.get(f"{parts[preceding]} {parts[at]}")) is not None:
-                heappush(queue, (rank, preceding))
+                insort(queue, (-rank, -preceding))
         return [part for part in parts if part]
 
 
@@ -167,22 +165,9 @@ def _letters() -> dict[int, str]:
 
 
 def _merges() -> list[str]:
-    """The merges, right out of the model: the file is our own, so they are found by the bytes of their key."""
-    key = b"tokenizer.ggml.merges"
-    with open(_model(), "rb") as file:
-        data = file.read(_HEAD)
-    at = data.index(key) + len(key) + 8  # behind the key: the type of the value and of the elements, 4 bytes each
-    count = int.from_bytes(data[at : at + 8], "little")
-    # In front of each stand 8 bytes with its length, which is below 256: 7 of them are zeros.
-    pieces = data[at + 8 :].split(bytes(7), count)
-    texts = [piece[:-1] for piece in pieces[1:count]]  # the last byte is the length of the next one
-    texts.append(pieces[count][: pieces[count - 1][-1]])
-    return b"\n".join(texts).decode().split("\n")
-
-
-def _model() -> str:
-    for root in (os.path.join(_PACKAGE, "_data"), os.path.dirname(_PACKAGE)):
-        path = os.path.join(root, *_MODEL.split("/"))
-        if os.path.isfile(path):
-            return path
-    raise InputError("a file of promptguard itself is missing", where=_MODEL, hint="install promptguard again")
+    """The merges of the model, a line for each: to look for them in the model itself would take four times as long."""
+    try:
+        with open(_MERGES, encoding="utf-8") as file:
+            return file.read().split("\n")[:-1]
+    except OSError:
+        raise InputError("a file of promptguard itself is missing", where=_MERGES, hint="install promptguard again") from None

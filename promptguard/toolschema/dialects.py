@@ -108,6 +108,22 @@ def describe_record(value: object) -> str | None:
     return f"has more than tools in it ({shown}), so it is a record or a manifest"
 
 
+def tools_beside(value: object) -> str | None:
+    """The key of the tools in an object that ``detect`` passes over because of what is beside them: a request, an agent."""
+    if not isinstance(value, Mapping):
+        return None
+    inner, foreign = _unwrap(value)
+    if inner is not value or not foreign:
+        return None
+    key = next((key for key in _HOLDERS if isinstance(value.get(key), list)), None)
+    return key if key is not None and _detect_list(value[key]) is not None else None
+
+
+def has_messages(value: Mapping[Any, Any]) -> bool:
+    """Whether an object is what an API is sent: it has messages, as a list or as one text."""
+    return any(key in value for key in _MESSAGES)
+
+
 def _unwrap(value: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], list[str]]:
     """What has the tools, if anything has (the result in an answer of MCP), and the keys that do not belong beside them."""
     result = value.get("result")

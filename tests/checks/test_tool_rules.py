@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.checks.base import Document, Hit, Region, shown
-from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.base import MAX_HITS, Document, Hit, Region, shown
 from promptguard.checks.tools import check
 from promptguard.core.source import Source
 from promptguard.toolschema.document import format_lines, format_text
@@ -178,6 +177,41 @@ def test_equal_names() -> None:
     )
     assert found("PG403", text) == [('"a"', "/tools/2/function/name")]
     assert found("PG403", listed(tool("a")) + listed(tool("a")), "tools.jsonl") == []
+
+
+def test_equal_names_of_tools_on_lines_of_their_own() -> None:
+    text = "\n".join([tool("a"), tool("b"), tool("a"), '{"functionDeclarations":[{"name":"a","description":"x"}]}'])
+    (hit,) = hits("PG403", text, "tools.jsonl")
+    assert (text[hit.start : hit.end], text[: hit.start].count("\n"), hit.pointer) == ('"a"', 2, "/name")
+    assert [text[start:end] for start, end, _ in hit.related] == ['"a"']
+    assert found("PG403", f"---\n{tool('a')}\n---\n{tool('a')}\n", "tools.yaml") == [('"a"', "/name")]
+
+
+def request(*tools: str, more: str = "") -> Document:
+    """A request as it is sent, in which the canonical form and order are nobody's business."""
+    before = '{"model":"m","model":"n","messages":[{"role":"user","content":"Hi"}],"tools":'
+    text = before + listed(*tools).rstrip() + more + "}"
+    return Document(
+        Source("request.json", text, "json"), "tools", regions=[Region(len(before), len(text) - len(more) - 1, "tools")]
+    )
+
+
+def test_tools_in_a_request() -> None:
+    twice = tool("a", '{"type":"object","type":"object"}')
+    found = [(hit.code, hit.pointer) for hit in check(request(tool("b"), twice, tool("a", '{"type":"objec"}')), {})]
+    assert found == [
+        ("PG402", "/tools/1/input_schema/type"),
+        ("PG403", "/tools/2/name"),
+        ("PG406", "/tools/2/input_schema/type"),
+    ]
+    assert list(check(request(tool("b"), tool("a"), more=',"temperature":NaN'), {})) == []
+
+
+def test_tools_in_the_yaml_of_an_agent() -> None:
+    tools = "tools:\n- name: b\n  input_schema: {type: object}\n- name: a\n  input_schema: {type: x}\n"
+    text = f"model: m\nmodel: n\ninstructions: Hi\n{tools}"
+    agent = Document(Source("agent.yaml", text, "yaml"), "tools", regions=[Region(text.index("- "), len(text), "tools")])
+    assert [(hit.code, hit.pointer) for hit in check(agent, {})] == [("PG406", "/tools/1/input_schema/type")]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.checks.base import Document, Embedding, Hit, Region
-from promptguard.checks.bounded import MAX_HITS
+from promptguard.checks.base import MAX_HITS, Document, Embedding, Hit, Region
 from promptguard.checks.whitespace import check
-from promptguard.core.source import Source
+from promptguard.core.finding import Edit, Fix
+from promptguard.core.source import Source, Span
 from promptguard.parse.template import parse_template
 
 
@@ -190,7 +190,8 @@ def test_an_escape_in_a_tag_is_no_character() -> None:
 
 def test_a_byte_order_mark_is_told_once() -> None:
     (hit,) = hits("PG303", "You help.\n", bom=True)
-    assert (hit.start, hit.end, hit.fix) == (0, 1, None)
+    assert (hit.start, hit.end) == (0, 1)
+    assert hit.fix == Fix("Remove the byte order mark", (Edit(Span(0, 0), ""),), "safe")
 
 
 @pytest.mark.parametrize(

@@ -181,11 +181,39 @@ def concise_of_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
     return out
 
 
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    ("flags", "after"),
+    [
+        ((), b"Be brief.\n"),
+        (("--select", "PG303"), b"Be brief. \n"),
+        (("--ignore", "PG303"), BOM + b"Be brief.\n"),
+        (("--diff",), BOM + b"Be brief. \n"),
+    ],
+)
+def test_a_byte_order_mark_is_taken_away(run: Run, flags: tuple[str, ...], after: bytes) -> None:
+    Path("system.j2").write_bytes(BOM + b"Be brief. \n")
+    _, out, err = run("--fix", *flags)
+    assert Path("system.j2").read_bytes() == after
+    assert ("-\ufeffBe brief. \n+Be brief.\n" in out, "2 fixes would change 1 file" in err) == (flags == ("--diff",),) * 2
+
+
+def test_a_byte_order_mark_that_is_known_stays(run: Run) -> None:
+    Path("system.j2").write_bytes(BOM + b"Be brief.\n")
+    run(command="baseline")
+    assert run("--fix", "-q", "--baseline", ".promptguard-baseline.json") == (0, "", "")
+    assert Path("system.j2").read_bytes() == BOM + b"Be brief.\n"
+
+
 def test_standard_input_is_fixed_to_standard_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    stdin(monkeypatch, b"\xef\xbb\xbf" + SPACE.encode() + CLOCK.encode())
+    stdin(monkeypatch, BOM + SPACE.encode() + CLOCK.encode())
     code, out, err = run("--fix", "--stdin-filename", "system.j2", "--output-format", "concise", "--select", "PG1,PG301", "-")
     assert (code, out) == (1, "\ufeffBe brief.\n" + CLOCK)
     assert err.startswith("system.j2:2:8: PG101 [error]")
+    stdin(monkeypatch, BOM + SPACE.encode())
+    assert run("--fix", "--stdin-filename", "system.j2", "-q") == (0, "Be brief.\n", "")
     stdin(monkeypatch, SPACE.encode())
     code, out, err = run("--diff", "--stdin-filename", "system.j2")
     assert (code, out[:24], err) == (1, "--- system.j2\n+++ system", "1 finding; 1 fix would change 1 file\n")
@@ -255,6 +283,13 @@ def test_a_baseline_of_what_cannot_be_judged_is_not_written(run: Run) -> None:
     assert err.startswith("gone.j2:1:1: PG901 [error]")
 
 
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of small runs are kept too."""
+    monkeypatch.setattr("promptguard.linting.cache._WORTH", 0)
+
+
+@pytest.mark.usefixtures("kept")
 def test_the_cache(run: Run) -> None:
     write(system_j2=CLOCK)
     first = run()
@@ -268,6 +303,7 @@ def test_the_cache(run: Run) -> None:
     assert len(list(Path("other").iterdir())) == 3
 
 
+@pytest.mark.usefixtures("kept")
 def test_a_poisoned_cache_does_not_reach_the_file(run: Run) -> None:
     write(system_j2=SPACE)
     run()
@@ -386,7 +422,8 @@ def test_several_processes_end_and_close_the_pipe(tmp_path: Path) -> None:
 def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "small.j2").write_text(CLOCK)
     code = (
-        "import sys; from promptguard.cli.main import main\n"
+        "import sys; from promptguard.cli.main import main; from promptguard.linting import cache\n"
+        "cache._WORTH = 0\n"
         "try: main(['lint', 'small.j2'])\nexcept SystemExit: pass\n"
         f"sys.stderr.write(repr(sorted(set({HEAVY!r}) & set(sys.modules))))"
     )

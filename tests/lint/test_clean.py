@@ -17,4 +17,4 @@ def test_clean_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan({})
     result = collect(lint_files(find_targets((), plan), plan.settings, jobs=1))
     assert [f"{record.path}:{record.line}:{record.column}: {record.code} {record.message}" for record in result.records] == []
-    assert (result.files, result.suppressed) == (54, 0)
+    assert (result.files, result.suppressed) == (55, 0)

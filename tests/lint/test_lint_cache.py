@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -25,6 +26,11 @@ def settings(**values: object) -> Settings:
 def run(**values: object) -> list[FileResult]:
     held = settings(**values)
     return list(lint_files(find_files(["."], SUFFIXES), held, jobs=1, cache=Cache("cache", held)))
+
+
+@pytest.fixture(autouse=True)
+def every_run_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_WORTH", 0)
 
 
 @pytest.fixture
@@ -255,8 +261,69 @@ def test_two_runs_at_once_keep_what_both_found(two: Path) -> None:
     checker = Checker(held)
     for cache, name in ((first, "a.j2"), (second, "b.j2")):
         data = (two / name).read_bytes()
-        cache.put(result_key(name, False, data), checker.check(name, data.decode()))
+        cache.put(result_key(name, False, data), checker.check(name, data.decode()), len(data))
     first.save()
     second.save()
     assert len(entries(two)[0].read_bytes().splitlines()) == 2
     assert stat.S_ISREG(entries(two)[0].stat().st_mode)
+
+
+@pytest.mark.parametrize(("files", "kept"), [(60, False), (70, True)])
+def test_a_run_that_has_little_to_do_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch, files: int, kept: bool) -> None:
+    monkeypatch.setattr(cache_module, "_WORTH", 70 << 10)
+    for number in range(files):
+        (folder / f"{number}.j2").write_text("Be brief.\n")
+    run()
+    assert (folder / "cache").exists() == kept
+
+
+def test_a_chat_template_is_much_to_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_WORTH", 64 << 10)
+    (folder / "chat_template.jinja").write_text("{% for message in messages %}{{ message.content }}{% endfor %}")
+    run()
+    assert len(entries(folder)) == 1
+
+
+def test_a_small_run_leaves_what_a_large_one_kept(two: Path, checks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    run()
+    (file,) = entries(two)
+    before = file.read_bytes()
+    monkeypatch.setattr(cache_module, "_WORTH", 64 << 10)
+    (two / "b.j2").write_text("Be brief!\n")
+    run()
+    assert checks == ["a.j2", "b.j2", "b.j2"]
+    assert file.read_bytes() == before
+
+
+def test_what_a_large_run_finds_again_counts_as_work(two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run()
+    monkeypatch.setattr(cache_module, "_WORTH", 2048)
+    (two / "b.j2").write_text("Be brief!\n")
+    before = entries(two)[0].read_bytes()
+    run()
+    assert entries(two)[0].read_bytes() != before
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the code, as if it were installed."""
+    copy = tmp_path / "site" / "promptguard"
+    shutil.copytree(Path(cache_module.__file__).parents[1], copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cache_module, "__file__", str(copy / "linting" / "cache.py"))
+    return copy
+
+
+@pytest.mark.parametrize("name", ["checks/dynamic.py", "linting/check.py", "linting/reading/data.py", "prompts/names.py"])
+def test_its_own_code_has_a_say(package: Path, name: str) -> None:
+    before = settings_key(settings())
+    assert settings_key(settings()) == before
+    (package.parent / "pyproject.toml").write_text("")
+    in_tree = settings_key(settings())
+    (package / name).write_bytes((package / name).read_bytes() + b"\n")
+    assert len({before, in_tree, settings_key(settings())}) == 3
+
+
+def test_another_installation_has_other_results(package: Path) -> None:
+    before = settings_key(settings())
+    os.utime(package / "checks", (1, 1))
+    assert settings_key(settings()) != before

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import stat
@@ -63,6 +64,8 @@ def test_processes_give_what_one_gives(many: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(run_module, "_CHUNK", 500)
     monkeypatch.setattr(run_module, "_check_job", _no_other_process(run_module._check_job))
     assert lint(".", jobs=3) == one
+    assert multiprocessing.active_children() == []
+    assert [thread.name for thread in threading.enumerate() if "Executor" in type(thread).__name__] == []
 
 
 def _no_other_process(check: object) -> object:

@@ -166,3 +166,11 @@ def test_removing_a_comment_that_strips_blanks_is_unsafe(folder: Path) -> None:
 def test_a_file_of_comments(folder: Path, unit: str, count: int) -> None:
     codes = [code for code, _, _ in found(unit * 20_000 + "End.\n", select=("PG900",))]
     assert codes[:count] == ["PG900"] * count
+
+
+def test_what_stands_behind_as_many_findings_as_are_looked_for_may_be_used(folder: Path) -> None:
+    text = f"{CLOCK}\n" * 1100 + CLOCK + " {# promptguard: ignore[PG101] #} \nBe brief. {# promptguard: ignore[PG102] #}\n"
+    rows = [record for record in check(text).records if record.code != "PG101"]
+    assert [(record.code, record.line) for record in rows] == [("PG301", 1101), ("PG900", 1102)]
+    few = check(f"{CLOCK}\n" * 900 + "Be brief. {# promptguard: ignore[PG101] #}\n")
+    assert [(record.code, record.line) for record in few.records][-2:] == [("PG101", 900), ("PG900", 901)]

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
-from promptguard.core.light import TYPE_CHECKING, regex
+from promptguard.core.light import TYPE_CHECKING, Any, regex
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
-from promptguard.linting.reading.strings import PromptString, Value, ValueKind, prompt_strings, texts
+from promptguard.linting.reading.strings import PromptString, Value, ValueKind, is_record, prompt_strings, texts
 from promptguard.linting.reading.syntax import guess_syntax
 from promptguard.toolschema.marks import may_hold_tools, seems_tools
 
@@ -34,6 +34,7 @@ _HINTS = (b"prompt", b"template", b"instruction", b"message", b"backstory", b"sy
 _JSON_KEY = regex(rb"(?:%s)[a-z_]{0,40}\"\s{0,20}:" % b"|".join(_HINTS))
 _YAML_KEY = regex(rb"(?:%s)[a-z_]{0,40}[\"']?[ \t]{0,20}:" % b"|".join(_HINTS))
 _MARK = b"promptguard: block"
+_TEMPLATE = regex(r"\{[{%]|\\u007[bB]")  # JSON itself has no such braces
 # The first key of a file that is nothing of ours, at the margin.
 _ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
@@ -56,7 +57,10 @@ def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
 
 def _has_prompt_key(kind: FileKind, head: bytes) -> bool:
     lower = head.lower()
-    return any(word in lower for word in _HINTS) and (_YAML_KEY if kind == "yaml" else _JSON_KEY).search(lower) is not None
+    for word in _HINTS:
+        if word in lower:
+            return (_YAML_KEY if kind == "yaml" else _JSON_KEY).search(lower) is not None
+    return False
 
 
 def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -74,6 +78,8 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
 
     text = source.text
     tools = _is_tools(text)
+    if tools and origin.syntax is None and not _TEMPLATE.search(text):
+        return [_tools(source, origin)]  # without a look at each of its texts
     sure = says_prompt(source.path)
     places = index(text)
     if places.error is not None and not tools:
@@ -87,7 +93,11 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     made = _Maker(source, origin, _json_embedding)
     if tools:
         return [_tools(source, origin), *made.tool_texts(root)]
-    return made.prompts([prompt_strings(root, sure=sure, lenient=False, declared=declared)])
+    prompts = made.prompts([prompt_strings(root, sure=sure, lenient=False, declared=declared)])
+    if not _may_be_beside(text) or root.kind != "mapping":
+        return prompts
+    key = _key_of_tools(json.loads(text, parse_int=float), root, prompts)
+    return [*made.tools_beside(root, key, dict(root.items)[key].end), *prompts] if key is not None else prompts
 
 
 def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -106,12 +116,32 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     roots = [_yaml_value(root) for root in stream.documents]
     if any(_holds_tools(root) for root in stream.documents):
         return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
-    return made.prompts([prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots])
+    prompts = made.prompts([prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots])
+    if not _may_be_beside(source.text) or len(roots) != 1 or roots[0].kind != "mapping":
+        return prompts
+    key = _key_of_tools(_python_value(stream.documents[0]), roots[0], prompts)
+    if key is None:
+        return prompts
+    begin = dict(roots[0].items)[key].start
+    behind = [name.start for name in stream.documents[0].keys if name.start > begin]
+    return [*made.tools_beside(roots[0], key, min(behind, default=len(source.text))), *prompts]
 
 
-def _tools(source: Source, origin: Origin) -> Document:
-    """The document of a file of tool schemas."""
-    region = Region(0, len(source.text), "tools")
+def _may_be_beside(text: str) -> bool:
+    return ("tools" in text or "functions" in text) and may_hold_tools(text.encode("utf-8", "replace"))
+
+
+def _key_of_tools(value: Any, root: Value, prompts: Sequence[Document]) -> str | None:
+    """The key of the tools that an object has beside a prompt: a request or an agent, unless it is a recorded one."""
+    from promptguard.toolschema.dialects import has_messages, tools_beside
+
+    key = tools_beside(value)
+    return key if key is not None and (prompts or has_messages(value)) and not is_record(root) else None
+
+
+def _tools(source: Source, origin: Origin, start: int = 0, end: int | None = None) -> Document:
+    """The document of a file of tool schemas, or of a file that has some in a range of it."""
+    region = Region(start, len(source.text) if end is None else end, "tools")
     return Document(source, "tools", regions=(region,), prompt=origin.prompt, bom=origin.bom)
 
 
@@ -123,10 +153,16 @@ class _Maker:
         self._origin = origin
         self._embed = embed
 
-    def tool_texts(self, root: Value) -> list[Document]:
-        """The texts of a tools file that are templates."""
+    def tools_beside(self, root: Value, key: str, end: int) -> list[Document]:
+        """The tools that a mapping has under a key, as a part of the prompt beside them; ``end``: where they end."""
+        tools = dict(root.items)[key]
+        return [_tools(self._source, self._origin, tools.start, end), *self.tool_texts(tools, f"/{key}")]
+
+    def tool_texts(self, root: Value, at: str = "") -> list[Document]:
+        """The texts of tools that are templates; ``at``: the JSON pointer of the tools."""
         found: list[Document] = []
-        for pointer, value in texts(root):
+        for inner, value in texts(root):
+            pointer = at + inner
             syntax = self._origin.syntax or (guess_syntax(value.text) if "{" in value.text else None)
             if syntax in ("jinja", "mustache"):
                 found += self._document(PromptString(value, pointer, "", "tools", syntax), "tools", self._origin.prompt)
@@ -239,13 +275,18 @@ def _is_tools(text: str) -> bool:
 
 
 def _holds_tools(root: YAMLNode) -> bool:
-    from promptguard.parse.yaml import python_value
     from promptguard.toolschema.dialects import looks_like_tools
 
+    return looks_like_tools(_python_value(root))
+
+
+def _python_value(root: YAMLNode) -> Any:
+    from promptguard.parse.yaml import python_value
+
     try:
-        return looks_like_tools(python_value(root))
+        return python_value(root)
     except (ValueError, OverflowError):  # a number that Python does not take
-        return False
+        return None
 
 
 def _is_json(text: str) -> bool:

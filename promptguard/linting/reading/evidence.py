@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
 
 _HEAD = 8192
@@ -15,6 +16,7 @@ _OPENING = (
     r"(?:You are|You're|You will act as|Act as|Your task is to|Your role is to)[ ]"
     r"(?!(?:welcome|here|about|reading|viewing|looking|invited|free|encouraged|using|responsible|expected|required)\b)"
 )
+_OPENING_BYTES = regex((r"\s{0,100}" + _OPENING).encode("ascii"))
 # Patterns are compiled when they are first used: most runs need few of them, and compiling all takes longer than such a run.
 _LEADING_TAGS = r"(?:\s+|\{%[^%]{0,300}%\}|\{#[^#]{0,2000}#\}|<!--[^>]{0,2000}-->){0,50}"
 _FOREIGN_START = r"""(?x)
@@ -63,7 +65,7 @@ def head_begins_like_prompt(head: bytes) -> bool:
     head = head.removeprefix(b"\xef\xbb\xbf")
     end = head.find(b"\n---", 3) if head.startswith(b"---") else -1
     begin = end + 4 if end >= 0 else 0
-    return re.match((r"\s{0,100}" + _OPENING).encode("ascii"), head[begin : begin + 1000]) is not None
+    return _OPENING_BYTES.match(head, begin, begin + 1000) is not None
 
 
 def is_foreign_text(text: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from promptguard.checks.base import Block
 from promptguard.core.light import Literal, regex
 
@@ -81,6 +79,7 @@ _HINTS = ("prompt", "sys", "instruction", "persona", *VERBATIM)
 
 _WORD = regex(r"[^\W\d_]+|\d+")
 _CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
+_BREAK = regex(r"[.\-_ ]")
 _GENERIC = _set("prompt prompts template templates tmpl message messages msg text content body v version base default main part")
 _BLOCK_WORDS: dict[str, Block] = {
     "user": "user",
@@ -157,7 +156,7 @@ def is_for_people(path: str) -> bool:
 
 
 def _is_named_for_people(name: str) -> bool:
-    first = re.split(r"[.\-_ ]", name, maxsplit=1)[0]
+    first = _BREAK.split(name, maxsplit=1)[0]
     return first.lower() in _FOR_PEOPLE or first in _IN_CAPITALS
 
 
@@ -170,7 +169,10 @@ def is_verbatim(path: str) -> bool:
 def says_prompt(path: str) -> bool:
     """Whether the name of a file or of one of its folders says that it is a prompt."""
     lower = path.lower()
-    if not any(hint in lower for hint in _HINTS):
+    for hint in _HINTS:  # most names end here, and this is faster than any()
+        if hint in lower:
+            break
+    else:
         return False
     if is_verbatim(path):
         return True

@@ -13,6 +13,7 @@ _SHELL = regex(
     re.IGNORECASE | re.DOTALL,
 )
 _DOCKERFILE = regex(r"(?:.*\.)?(?:dockerfile|containerfile)(?:\..{1,60})?\Z", re.IGNORECASE | re.DOTALL)
+_OTHERS = (".md", ".markdown", ".txt", ".json", ".jsonl", ".j2", ".jinja", ".jinja2")
 _SHEBANG = regex(r"#![^\n]{0,200}\b(?:ba|da|z|k)?sh\b")
 
 
@@ -41,8 +42,11 @@ def serving_documents(path: str, text: str) -> list[Document]:
 def _kind(path: str, head: str) -> str:
     """How to read a file: ``shell``, ``dockerfile``, ``yaml``, empty where it is none of them."""
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
-    if name.lower().endswith((".yaml", ".yml")):
+    lower = name.lower()
+    if lower.endswith((".yaml", ".yml")):
         return "yaml"
+    if lower.endswith(_OTHERS) and "file" not in lower and lower[:4] != ".env":
+        return ""  # as most files, without a look at the patterns
     if _DOCKERFILE.match(name):
         return "dockerfile"
     if _SHELL.match(name) or ("." not in name and _SHEBANG.match(head)):

@@ -175,6 +175,11 @@ def prompt_strings(root: Value, *, sure: bool, lenient: bool, declared: bool) ->
     return [found[start] for start in sorted(found)]
 
 
+def is_record(root: Value) -> bool:
+    """Whether a mapping is a sample of a data set, or has the answer that was given beside what was asked."""
+    return any(_snake(name) in _OF_A_RECORD for name, _ in root.items)
+
+
 def texts(root: Value) -> Iterator[tuple[str, Value]]:
     """All texts, with their JSON pointers, in order."""
     stack = [("", root)]

@@ -152,7 +152,30 @@ def test_a_prompt_beside_tools():
     text = '{"model": "m", "system": [{"type": "text", "text": "It is {{now}}."}], "tools": [' + TOOL + "]}"
     found = read_documents("request.json", text, Settings("/"))
     assert [(document.kind, document.pointer, document.regions[0].block) for document in found] == [
-        ("prompt", "/system/0/text", "system")
+        ("tools", None, "tools"),
+        ("prompt", "/system/0/text", "system"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "tools"),
+    [
+        ("a.json", '{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + '], "n": 1}', f"[{TOOL}]"),
+        ("a.json", '{"functions": [' + TOOL + '], "prompt": "Hi"}', f"[{TOOL}]"),
+        ("prompts/a.json", '{"instructions": "You are a clerk.", "tools": [' + TOOL + "]}", f"[{TOOL}]"),
+        ("a.yaml", "instructions: You are {{ x }}, a clerk.\ntools:\n- " + TOOL + "\nmodel: m\n", f"- {TOOL}\n"),
+        ("a.yaml", "prompt: Hi\ntools:\n- " + TOOL + "\n", f"- {TOOL}\n"),
+        ("a.json", '{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + '], "choices": []}', None),
+        ("a.json", '{"messages": ' + CHAT % "Hi" + ', "tools": [{"name": "a"}]}', None),
+        ("a.json", '{"version": "1", "tools": [' + TOOL + "]}", None),
+        ("a.json", '[{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + "]}]", None),
+        ("a.jsonl", '{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + "]}", None),
+    ],
+)
+def test_tools_beside_a_prompt(path: str, text: str, tools: str | None):
+    found = [document for document in read_documents(path, text, Settings("/")) if document.kind == "tools"]
+    assert [document.text[region.start : region.end] for document in found for region in document.regions] == [
+        *([tools] if tools else [])
     ]
 
 

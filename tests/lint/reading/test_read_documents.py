@@ -74,6 +74,8 @@ def test_embedded_placeholders(path: str, text: str, pointer: str, pairs: list[t
 
 def test_a_tools_file_and_the_templates_in_it():
     text = json.dumps([{"name": "a", "description": "é {{ now }}", "parameters": {"type": "object"}}])
+    tools, inner = read("t.json", text.replace("{{ now }}", "\\u007b\\u007B now }}"))
+    assert [(item.start, item.end) for item in inner.placeholders] == [(2, 11)]
     tools, inner = read("t.json", text)
     assert (tools.kind, tools.text, [region.block for region in tools.regions]) == ("tools", text, ["tools"])
     assert (inner.pointer, inner.regions[0].block, printed(inner)) == ("/0/description", "tools", [("{{ now }}", "{{ now }}")])
