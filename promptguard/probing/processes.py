@@ -36,6 +36,7 @@ from promptguard.probing import child
 child.main()
 """
 _MOST_ERROR_OUTPUT = 1 << 16
+_SHOWN = 200
 _GRACE = 5.0  # seconds beyond the limit, for the process to say where it hangs
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 
@@ -57,13 +58,11 @@ class Failure:
         what: in words, behind the name of the builder.
         hint: what to do.
         place: file and line in the user's code.
-        output: the last of what the builder printed.
     """
 
     what: str
     hint: str | None = None
     place: tuple[str, int] | None = None
-    output: str = ""
 
     def error(self, name: str) -> PromptguardError:
         """The same as an error about the builder ``name``."""
@@ -184,15 +183,16 @@ class _Process:
 
     def read(self, stream: Any, selector: selectors.BaseSelector) -> None:
         """Take or give what there is for one of the pipes."""
-        if stream is self.process.stdin:
+        stdin, stdout, _ = self._streams
+        if stream is stdin:
             with suppress(OSError):  # it says on its own why it ended
-                self.job = self.job[os.write(stream.fileno(), self.job) :]
+                self.job = self.job[os.write(stdin.fileno(), self.job) :]
                 if self.job:
                     return
-            selector.unregister(stream)  # it stays open: its end would be the end of the process
+            selector.unregister(stdin)  # it stays open: its end would be the end of the process
             return
-        data = os.read(stream.fileno(), 1 << 16)
-        if stream is self.process.stdout:
+        data: bytes = os.read(stream.fileno(), 1 << 16)
+        if stream is stdout:
             self.answer += data
             self.ended = not data or data.endswith(b"\n") or len(self.answer) > 3 * MAX_ANSWER
         else:
@@ -218,7 +218,7 @@ class _Process:
             answer = json.loads(self.answer)
             if "error" in answer:
                 told = answer["error"]
-                return Failure(told["what"], told["hint"], tuple(told["place"]) if told["place"] else None, output)
+                return Failure(told["what"], told["hint"], tuple(told["place"]) if told["place"] else None)
             place = answer["place"]
             return Built(tuple(answer["prompts"]), tuple(place) if place else None, tuple(answer["files"]), answer["unchanged"])
         return self._without_answer(output, timeout, late=late, status=status)
@@ -226,14 +226,16 @@ class _Process:
     def _without_answer(self, output: str, timeout: float, *, late: bool, status: int | None) -> Failure:
         if output.startswith("too old"):
             return Failure("needs Python 3.10 or later to be probed", "name another interpreter")
-        printed, mark, trace = output.rpartition("Timeout (")
+        _, mark, trace = output.rpartition("Timeout (")
         if mark or late:
             hint = "let it do less, or give it more time with --timeout"
-            return Failure(f"did not end within {timeout:g} seconds", hint, _frame(trace), printed)
-        printed, mark, trace = output.rpartition("Fatal Python error: ")
+            return Failure(f"did not end within {timeout:g} seconds", hint, _frame(trace))
+        _, mark, trace = output.rpartition("Fatal Python error: ")
+        if mark:
+            return Failure(f"ended its process ({trace.splitlines()[0]})", place=_frame(trace))
         how = f"exit status {status}" if status is not None and status >= 0 else _signal_name(status)
-        what = f"ended its process ({trace.splitlines()[0] if mark else how})"
-        return Failure(what, place=_frame(trace) if mark else None, output=printed if mark else output)
+        said = next((f': "{line.strip()[:_SHOWN]}"' for line in reversed(output.splitlines()) if line.strip()), "")
+        return Failure(f"ended its process ({how}){said}")
 
     @property
     def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from promptguard.core.errors import PromptguardError
 from promptguard.probing.factors import WORDS, Changes, Factor
 from promptguard.prompts.causes import Cause
 from promptguard.prompts.request import Block
+
+Verdict = Literal["stable", "unstable", "unjudged"]
 
 
 @dataclass(frozen=True)
@@ -100,3 +104,24 @@ class ProbeResult:
     def passed(self) -> bool:
         """The same as ``stable``."""
         return self.stable
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What came of one of several builders: a result, or the reason why there is none.
+
+    Attributes:
+        builder: its name.
+        result: what was found.
+        error: why it could not be judged.
+    """
+
+    builder: str
+    result: ProbeResult | None = None
+    error: PromptguardError | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.result is None:
+            return "unjudged"
+        return "stable" if self.result.stable else "unstable"

@@ -1,6 +1,6 @@
 """Which builder a probe is about, said so that another process finds it."""
 
-# ruff: noqa: PTH100, PTH109, PTH113, PTH118, PTH119, PTH120, PTH122 - a path to import from keeps its links
+# ruff: noqa: PTH100, PTH109, PTH113, PTH118, PTH119, PTH122 - a path to import from keeps its links
 
 from __future__ import annotations
 
