@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from promptguard.probing.result import Location
 
 _LARGEST = 1 << 20
 _MOST_FILES = 200
-_LEAST = 4  # code points that tell a place from others
+_LEAST = 3  # code points that tell a place from others
 _MOST = 80
 _LONGEST_VALUE = 60
+_WORD_AT_END = re.compile(r"(?<!\S)[^\W\d_]{2,}\s+\Z")
+"""A word, and no part of a date, an id or a path."""
+
 _TEXTS = (".j2", ".jinja", ".jinja2", ".prompt", ".prompty", ".md", ".txt", ".json", ".yaml", ".yml", ".toml", ".py")
 
 
@@ -43,6 +47,8 @@ class Files:
             found = self._ending(text[max(line, end - _MOST) : end])
             if found is not None:
                 return found[0] if len(found) == 1 else None
+            if _WORD_AT_END.search(text, line, end):
+                return None
         return None
 
     def _ending(self, lead: str) -> list[Location] | None:

@@ -126,7 +126,7 @@ class _Probe:
         found += chance
         if not chance:
             found += self._alone(varied, others)
-        elif self._differs(others):
+        elif self._differs(others) is not None:
             self._notes.append("what else it changes with can be told when it gives the same prompt in each process")
         self._say_what_stayed(varied, base)
         return ProbeResult(
@@ -222,11 +222,13 @@ class _Probe:
         return [self._difference(group) for group in ordered]
 
     def _difference(self, same: Sequence[_Differing]) -> Difference:
-        factor, changes, found = same[0]
+        _, changes, found = same[0]
         blame = found.blame
+        factors = tuple(factor for factor, _, _ in same if factor is not None)
+        factor = "run" if "run" in factors else next(iter(factors), None)
         cause, remedy = cause_of(factor, blame) if factor is not None else (blame.cause, blame.remedy)
         return Difference(
-            factors=tuple(factor for factor, _, _ in same if factor is not None),
+            factors=factors,
             changes=changes,
             block=blame.block or found.part.block,
             what=found.part.what,
