@@ -1,6 +1,6 @@
 """Runs of a builder in processes of their own, many at a time, with limits on time and output."""
 
-# ruff: noqa: PTH120 - paths here are texts to compare
+# ruff: noqa: PTH100, PTH118, PTH120 - paths here are texts to compare
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-import promptguard
 from promptguard.core.errors import PromptguardError
 from promptguard.probing.child import MAX_ANSWER
 from promptguard.probing.factors import Places, Surroundings
@@ -35,9 +34,11 @@ spec.loader.exec_module(module)
 from promptguard.probing import child
 child.main()
 """
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MOST_ERROR_OUTPUT = 1 << 16
 _SHOWN = 200
 _GRACE = 5.0  # seconds beyond the limit, for the process to say where it hangs
+_LIBRARY = re.compile(r"/lib(?:64)?/python3\.\d+/")  # of any interpreter, and what is installed in it
 _FRAME = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 
 
@@ -152,7 +153,7 @@ class Launcher:
         }
         try:
             process = subprocess.Popen(
-                [self._python, "-c", _START, promptguard.__file__],
+                [self._python, "-c", _START, os.path.join(_PACKAGE, "__init__.py")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -261,11 +262,9 @@ class _Process:
 
 
 def _frame(trace: str) -> tuple[str, int] | None:
-    """The innermost frame of a trace of ``faulthandler`` that is not in Python's own library, where there is one."""
+    """The innermost frame of a trace of ``faulthandler`` that is in no library, where there is one."""
     frames = [(file, int(line)) for file, line in _FRAME.findall(trace)]
-    package = os.path.dirname(promptguard.__file__)
-    library = os.path.dirname(os.__file__)
-    return next((frame for frame in frames if not frame[0].startswith((package, library, "<"))), None)
+    return next((frame for frame in frames if not frame[0].startswith((_PACKAGE, "<")) and not _LIBRARY.search(frame[0])), None)
 
 
 def _signal_name(status: int | None) -> str:
