@@ -7,16 +7,45 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False  # what type checkers take for true; importing typing would cost more than this whole module
 if TYPE_CHECKING:
     from promptguard.core.errors import PromptguardError
+    from promptguard.interface import lint, probe, replay
+    from promptguard.linting.result import LintResult, Record
+    from promptguard.probing.result import Difference, ProbeResult
+    from promptguard.replaying.result import Result, Turn
     from promptguard.toolschema.canonical import canonical_json, canonical_tools, tools_fingerprint
     from promptguard.toolschema.errors import ToolSchemaError
 
-__all__ = ["PromptguardError", "ToolSchemaError", "__version__", "canonical_json", "canonical_tools", "tools_fingerprint"]
+__all__ = [
+    "Difference",
+    "LintResult",
+    "ProbeResult",
+    "PromptguardError",
+    "Record",
+    "Result",
+    "ToolSchemaError",
+    "Turn",
+    "__version__",
+    "canonical_json",
+    "canonical_tools",
+    "lint",
+    "probe",
+    "replay",
+    "tools_fingerprint",
+]
 
 _HOME = {
+    "Difference": "promptguard.probing.result",
+    "LintResult": "promptguard.linting.result",
+    "ProbeResult": "promptguard.probing.result",
     "PromptguardError": "promptguard.core.errors",
+    "Record": "promptguard.linting.result",
+    "Result": "promptguard.replaying.result",
     "ToolSchemaError": "promptguard.toolschema.errors",
+    "Turn": "promptguard.replaying.result",
     "canonical_json": "promptguard.toolschema.canonical",
     "canonical_tools": "promptguard.toolschema.canonical",
+    "lint": "promptguard.interface",
+    "probe": "promptguard.interface",
+    "replay": "promptguard.interface",
     "tools_fingerprint": "promptguard.toolschema.canonical",
 }
 

@@ -1,9 +1,17 @@
+from __future__ import annotations
+
+import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tiny_task import write_task
 
 import promptguard
+from promptguard.core.options import REPLAY_OPTIONS
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_public_names_are_there() -> None:
@@ -23,3 +31,77 @@ def test_the_import_of_the_package_imports_nothing_else() -> None:
     script = "import sys; before = set(sys.modules); import promptguard; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["__future__", "promptguard"]
+
+
+def test_lint(tmp_path: Path) -> None:
+    (tmp_path / "system.j2").write_text("Now: {{ now() }}\nYou are an agent.\n")
+    result = promptguard.lint(tmp_path)
+    assert (result.passed, [finding.code for finding in result.findings]) == (False, ["PG101"])
+    assert promptguard.lint([tmp_path], ignore=["clock"]).passed
+    assert list(tmp_path.iterdir()) == [tmp_path / "system.j2"]
+
+
+def test_replay(tmp_path: Path) -> None:
+    write_task(tmp_path)
+    result = promptguard.replay(task=tmp_path / "task", min_hit_rate=0.1)
+    assert (result.passed, result.prompt_loss, result.error) == (True, 0, None)
+    assert 0.1 < result.hit_rate <= result.ceiling < 1
+    assert result.turns[0].prompt == result.turns[0].cached + result.turns[0].prefilled
+    assert not promptguard.replay(task=tmp_path / "task", min_hit_rate=0.1, inject="clock-head").passed
+
+
+def test_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text("import time\ndef build(): return f'You are an agent. {time.time()}'")
+    result = promptguard.probe("agent:build", runs=1)
+    assert (result.stable, result.differences[0].cause.name) == (False, "clock")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: promptguard.replay(min_hit_rate=7), "min_hit_rate: must be between 0 and 1"),
+        (lambda: promptguard.replay(server="jetson"), "server: 'jetson' is not of the form that is expected"),
+        (lambda: promptguard.replay(task="no/such"), "no/such"),
+        (lambda: promptguard.lint(select=["PG000"]), "PG000"),
+        (lambda: promptguard.lint(jobs=0), "jobs: must be between 1 and 1024"),
+        (lambda: promptguard.probe("x"), "'x' names no function"),
+    ],
+)
+def test_arguments_that_cannot_be_used(call: object, message: str) -> None:
+    with pytest.raises(promptguard.PromptguardError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_replay_takes_the_options_of_the_command() -> None:
+    printed = {"output_format", "report"}
+    options = {option.name.replace("-", "_") for option in REPLAY_OPTIONS} - printed
+    assert set(inspect.signature(promptguard.replay).parameters) == options | {"inject", "config", "engines"}
+
+
+def test_type_checkers_know_what_comes_back(tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(
+        "import promptguard\n"
+        "reveal_type(promptguard.lint('.').findings[0].tokens_lost)\n"
+        "reveal_type(promptguard.replay(min_hit_rate=0.8).hit_rate)\n"
+        "reveal_type(promptguard.probe('a:b').differences)\n"
+        "promptguard.replay(min_hit_rat=0.8)\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file=",
+        "--no-incremental",
+        "--follow-imports=silent",
+        "use.py",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={"PATH": "", "MYPYPATH": str(ROOT)})
+    said = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if "use.py" in line]
+    assert said[:3] == [
+        'note: Revealed type is "int | None"',
+        'note: Revealed type is "float"',
+        'note: Revealed type is "tuple[promptguard.probing.result.Difference, ...]"',
+    ]
+    assert said[3].startswith('error: Unexpected keyword argument "min_hit_rat" for "replay"')

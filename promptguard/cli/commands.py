@@ -19,6 +19,7 @@ COMMANDS = {
     "baseline": ("promptguard.cli.baseline", "baseline", "Write down known findings, so that lint reports new ones alone."),
     "format": ("promptguard.cli.format", "format_command", "Rewrite tool schemas in canonical form."),
     "template": ("promptguard.cli.template", "template", "Try whether chat templates keep the prefix of a conversation."),
+    "probe": ("promptguard.cli.probe", "probe", "Build prompts in other surroundings and say what they change with."),
     "rule": ("promptguard.cli.rule", "rule_command", "Explain a rule."),
     "config": ("promptguard.cli.config", "config_command", "Print the settings that hold, and where each comes from."),
     "doctor": ("promptguard.cli.doctor", "doctor", "Say what stands in the way of reuse on a llama-server."),

@@ -11,13 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from promptguard.core.config import load_config
 from promptguard.core.options import REPLAY_OPTIONS, Option
 
 FILE = click.Path(path_type=Path, readable=False)  # our own reader says it in our own words
-# These choose what is measured; one of them on the command line replaces whichever the configuration file has.
-ENGINE_CHOICES = ("server", "engine", "model", "model_from")
-_PATHS = frozenset(option.name for option in REPLAY_OPTIONS if option.kind == "path")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -84,11 +80,12 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     from promptguard.core.errors import InputError, PromptguardError
     from promptguard.replaying.command import execute
     from promptguard.replaying.result import Result
+    from promptguard.replaying.settings import replay_settings
     from promptguard.report.files import check_target, parse_report_options, show, write_report
     from promptguard.report.files import render as render_report
 
-    settings = _settings(config, flags)
-    reports = parse_report_options(settings.pop("report"))
+    settings = replay_settings(flags, config)
+    reports = parse_report_options(settings.pop("report") or ())
     for _, path in reports:  # now, rather than after a long run
         check_target(path)
     output_format = settings.pop("output_format") or "text"
@@ -117,15 +114,3 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
         complain(result.error)
         return 2
     return 0 if result.passed or exit_zero else 1
-
-
-def _settings(config: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags, and for those not given what the configuration file says. Names have underscores."""
-    settings: dict[str, Any] = dict.fromkeys(flags)
-    said = load_config(explicit=config).replay
-    settings.update((name.replace("-", "_"), Path(str(value)) if name in _PATHS else value) for name, value in said.items())
-    if any(flags[name] is not None for name in ENGINE_CHOICES):
-        settings.update(dict.fromkeys(ENGINE_CHOICES))
-    settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
-    settings["report"] = settings["report"] or []
-    return settings

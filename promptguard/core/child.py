@@ -80,11 +80,12 @@ def run(arguments: list[str]) -> None:
     """The child's side: ``arguments`` are the module, the number of the life line, and the module's own arguments."""
     module, line, *own = arguments
     sys.dont_write_bytecode = True
-    _end_with_parent(int(line))
+    end_with_parent(int(line))
     importlib.import_module(module).main(own)
 
 
-def _end_with_parent(line: int) -> None:
+def end_with_parent(line: int) -> None:
+    """End this process when the other end of the pipe ``line`` is closed."""
     try:
         import fcntl
 

@@ -207,7 +207,7 @@ class _Reader:
             if name not in known:
                 raise self.unknown(place, name, list(known))
             option = known[name]
-            problem = _problem(option, value)
+            problem = check_option(option, value)
             if problem:
                 raise self.error(place, name, problem, hint=_in_a_sentence(option.help))
             if option.kind == "tables":
@@ -283,14 +283,14 @@ def _in_a_sentence(text: str) -> str:
     return first.removesuffix(".")
 
 
-def _problem(option: Option, value: Any) -> str | None:
-    """What is wrong with a value, ``None`` if nothing is."""
+def check_option(option: Option, value: Any) -> str | None:
+    """What is wrong with a value for an option, ``None`` if nothing is."""
     if option.kind == "tables":
         return None  # each is checked by its fields
     if option.kind == "lists":
         if not isinstance(value, dict):
             return "must be a table of lists of strings"
-        return next((problem for item in value.values() if (problem := _problem(option._replace(kind="list"), item))), None)
+        return next((problem for item in value.values() if (problem := check_option(option._replace(kind="list"), item))), None)
     expected: dict[Kind, tuple[str, bool]] = {
         "text": ("a string", isinstance(value, str)),
         "path": ("a string", isinstance(value, str)),

@@ -65,6 +65,11 @@ class EmbeddedServer(LlamaServer):
         """Process id of the child."""
         return self._child.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether the child still runs."""
+        return not self._child.gone()
+
     def connect(self) -> EmbeddedServer:
         """Wait until the server answers.
 

@@ -117,3 +117,13 @@ class LintResult(NamedTuple):
     suppressed: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     fixed: int = 0
+
+    @property
+    def findings(self) -> tuple[Record, ...]:
+        """The same as ``records``."""
+        return self.records
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return not self.records

@@ -24,6 +24,7 @@ from promptguard.replaying.run import ContextError, Options, Replay
 if TYPE_CHECKING:
     from promptguard.parse.gguf import GGUFHeader
     from promptguard.replaying.chat_template import Accepted
+    from promptguard.replaying.engines import Engines
 
 ProgressBar = Callable[[int, str], AbstractContextManager[Callable[[str], None]]]
 START_TIMEOUT = 120.0
@@ -31,7 +32,12 @@ ANSWER_TIMEOUT = 600.0
 
 
 def execute(
-    settings: Mapping[str, Any], *, inject: str | None = None, progress: ProgressBar, accepted: Accepted | None = None
+    settings: Mapping[str, Any],
+    *,
+    inject: str | None = None,
+    progress: ProgressBar,
+    accepted: Accepted | None = None,
+    engines: Engines | None = None,
 ) -> Result:
     """Run a replay as the command line asks for it.
 
@@ -40,6 +46,7 @@ def execute(
         inject: a defect to plant.
         progress: shows how far it is.
         accepted: tells what the user accepts of what is found in the given chat template, ``None`` for nothing.
+        engines: where embedded engines come from that outlive this replay.
 
     Raises:
         PromptguardError: nothing could be measured.
@@ -67,7 +74,7 @@ def execute(
         renderer.start()
         files = {name: given.get(name) for name in ("task", "system", "context", "tools", "chat_template")}
         inputs = load_inputs(**files)
-        starter = _Starter(given, stack)
+        starter = _Starter(given, stack, engines)
         replay = Replay(inputs, renderer, options)
         starter.begin(replay, inputs.chat_template.text if inputs.chat_template else None)
         bar = stack.enter_context(progress(replay.steps + 1, "replay"))
@@ -111,12 +118,14 @@ def _check_choice(given: Mapping[str, Any]) -> None:
 class _Starter:
     """Start the engine that the settings name, again with a larger context if need be."""
 
-    def __init__(self, given: Mapping[str, Any], stack: ExitStack) -> None:
+    def __init__(self, given: Mapping[str, Any], stack: ExitStack, engines: Engines | None) -> None:
         self._given = given
+        self._engines = engines
         self._stack = stack
         self._engine: Any = None
         self._template: str | None = None
         self._model: Path | None = None
+        self._made_model = False
         self.notes: tuple[str, ...] = ()
         self.seconds = 0.0  # spent waiting for it to start
         self.can_grow = "server" not in given and "ctx_size" not in given
@@ -180,6 +189,7 @@ class _Starter:
 
     def _folder(self) -> Path:
         """A new folder that goes with the run."""
+        self._made_model = True
         return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="promptguard-")))
 
     def _check(self, model: Path, replay: Replay, *, named: Path | None = None, weights: bool = False) -> None:
@@ -226,7 +236,8 @@ class _Starter:
         else:
             from promptguard.engines.embedded import EmbeddedServer
 
-            self._engine = EmbeddedServer(
+            start = EmbeddedServer if self._engines is None or self._made_model else self._engines.embedded
+            self._engine = start(
                 self._model,
                 context=context,
                 chat_template=self._template,

@@ -1,0 +1,75 @@
+"""A conversation of the user's own, told by a chat template turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from promptguard.core.errors import InputError, TemplateError
+from promptguard.core.light import Any
+from promptguard.core.resources import resource
+from promptguard.core.source import Source
+from promptguard.linting.reading.chat_templates import FoundTemplate, embedded_template
+from promptguard.linting.templates import Story, find_templates
+from promptguard.prompts.chat import ChatTemplate
+from promptguard.prompts.conversations import Conversation
+from promptguard.prompts.counting import counter
+from promptguard.prompts.features import find_features
+from promptguard.prompts.preservation import check_template
+from promptguard.prompts.rendering import Renderer
+from promptguard.toolschema.dialects import as_openai_tools
+
+_DEFAULT = "fixtures/chat_templates/append_only.jinja"
+_DEFAULT_END = "<|im_end|>"
+
+
+def tell_turns(messages: Sequence[Any], tools: object = None, chat_template: str | None = None) -> Story:
+    """What of each prompt and its reply is kept in the next prompt of a conversation.
+
+    Args:
+        messages: the conversation in the shape of OpenAI chat; at least one reply with a message behind it.
+        tools: what is offered, in any dialect.
+        chat_template: the template itself, or a file that holds one (Jinja, ``tokenizer_config.json``, GGUF) or the address of a
+            llama-server; ``None`` for ChatML that prints every turn once and for all.
+
+    Raises:
+        InputError: there is no turn boundary in the messages, or the template cannot be read.
+    """
+    said = tuple(_message(message, at) for at, message in enumerate(messages))
+    offered = as_openai_tools(tools, "tools") if tools else ()
+    told = Conversation("the conversation", "plain", "parsed", said, offered)
+    if not told.replies:
+        raise InputError("there is no reply with a message behind it", where="messages", hint="give at least two turns")
+    found = _template(chat_template)
+    document = found.document
+    count = counter(None)
+    story = Story(document.source.path, count.name, found.name, document)
+    tokens = document.tokens
+    with Renderer() as renderer:
+        template = ChatTemplate(
+            renderer, document.source, bos_token=tokens.get("bos_token", ""), eos_token=tokens.get("eos_token", "")
+        )
+        try:
+            features = find_features(template)
+        except TemplateError as error:
+            return story._replace(error=error)
+        preservation = check_template(template, count.encode, told=[told])
+    return story._replace(features=features, preservation=preservation, corrections=(None,) * len(preservation.defects))
+
+
+def _message(message: object, at: int) -> Mapping[str, Any]:
+    if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        raise InputError("is no message with a role", where=f"messages/{at}", hint="give messages in the shape of OpenAI chat")
+    return message
+
+
+def _template(given: str | None) -> FoundTemplate:
+    if given is None:
+        text = resource(_DEFAULT).read_text(encoding="utf-8")
+        tokens = {"eos_token": _DEFAULT_END}
+        return embedded_template(Source("<ChatML>", text, "chat-template"), None, None, None, tokens)
+    if "{%" in given or "{{" in given:
+        return embedded_template(Source("<chat template>", given, "chat-template"), None, None, None, {})
+    found = find_templates(given)
+    if not found:
+        raise InputError("holds no chat template", where=given)
+    return next((each for each in found if each.name in (None, "default")), found[0])

@@ -1,0 +1,244 @@
+"""Whether a builder gives the same prompt in other surroundings."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from promptguard.core.errors import ConfigError, InputError
+from promptguard.probing.compare import Found, cause_of, compare, tokens_behind
+from promptguard.probing.factors import (
+    STEPS,
+    VARIED,
+    WORDS,
+    Changes,
+    Factor,
+    Surroundings,
+    first_surroundings,
+    other_locale,
+    places,
+)
+from promptguard.probing.locate import Files
+from promptguard.probing.parts import Part, parts, written
+from promptguard.probing.processes import Built, Failure, Launcher, Run, shown
+from promptguard.probing.result import Difference, Location, ProbeResult
+from promptguard.probing.targets import target
+from promptguard.prompts.counting import counter
+
+RUNS = 6
+"""Runs in changed surroundings. Two texts in a set stand in one order under half of all hash seeds, so that a run with another
+seed finds them with a chance of a half, and six with 98 %.
+"""
+
+TIMEOUT = 60.0
+"""Seconds that one run may take."""
+
+
+def probe(
+    build: Callable[..., Any] | str,
+    *,
+    args: Mapping[str, Any] | None = None,
+    whole: bool = False,
+    runs: int = RUNS,
+    timeout: float = TIMEOUT,
+    python: str | None = None,
+    tokenizer: str | None = None,
+) -> ProbeResult:
+    """Build a prompt in fresh processes, in the same surroundings and in others, and say what it changes with.
+
+    Two runs in the same surroundings find what differs by chance and from call to call. The others change all at once: the clock,
+    the hash seed, the random seed, the order of folder listings and environment variables, the time zone, the locale, the working
+    directory, the home folder, and the names of user and host. Where that gives another prompt, each is changed alone.
+
+    Args:
+        build: what returns the prompt: a function at the top level of a module (with its arguments by ``functools.partial``), a
+            method of an object that can be pickled, or its name as ``module:function`` or ``path/to/file.py:function``, relative
+            to the current folder. It may be ``async``. It returns a text; a list of messages; a list of tools; or a request with
+            some of these, in the shape of OpenAI, Anthropic or Gemini; of dicts and lists, dataclasses or pydantic models.
+        args: keyword arguments for the builder, such as JSON can carry.
+        whole: compare the last user message too, which may otherwise change.
+        runs: processes in changed surroundings, at least 1.
+        timeout: seconds that one process may take.
+        python: the interpreter of the user's project, where it is another one; with a builder that is named.
+        tokenizer: what counts tokens, as ``--tokenizer`` of ``promptguard lint``.
+
+    Returns:
+        Where it changes, with what, and why.
+
+    Raises:
+        ConfigError: the builder cannot be found from another process, or an argument cannot be used.
+        PromptguardError: the builder fails, does not end in time, or returns what is no prompt.
+    """
+    begin = time.perf_counter()
+    if runs < 1 or timeout <= 0:
+        raise ConfigError("there is nothing to do", where="runs" if runs < 1 else "timeout", hint="give a larger number")
+    if python is not None and not isinstance(build, str):
+        raise ConfigError("another interpreter needs the name of a builder", where="python", hint="give it as module:function")
+    found = target(build)
+    given = dict(args or {})
+    try:
+        json.dumps(given)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"cannot be written as JSON ({error})", where="args", hint="use functools.partial") from None
+    with places() as folders:
+        launcher = Launcher(found, given, folders, python=python, timeout=timeout)
+        return _Probe(found.name, launcher, whole=whole, tokenizer=tokenizer, root=folders.root).result(runs, begin)
+
+
+class _Try(NamedTuple):
+    factor: Factor
+    changes: Changes | None
+    surroundings: Surroundings
+
+
+_Differing = tuple[Factor | None, Changes | None, Found]
+
+
+class _Probe:
+    def __init__(self, name: str, launcher: Launcher, *, whole: bool, tokenizer: str | None, root: str) -> None:
+        self._name = name
+        self._launcher = launcher
+        self._whole = whole
+        self._counter = counter(tokenizer)
+        self._root = root
+        self._first = first_surroundings(time.time())
+        self._made = 0
+        self._notes: list[str] = []
+
+    def result(self, runs: int, begin: float) -> ProbeResult:
+        varied = frozenset(VARIED)
+        changed = [self._first.with_all(varied, number) for number in range(runs)]
+        made = self._run([Run(self._first, calls=2, watch=True), Run(self._first), *map(Run, changed)], needed=2)
+        base, second = (self._built(one) for one in made[:2])
+        others = made[2:]
+        self._files = Files(base.files, [self._root, *([os.path.dirname(base.place[0])] if base.place else [])])  # noqa: PTH120
+        self._base = self._parts(base.prompts[0])
+        if any(isinstance(other, Failure) for other in others):
+            varied, others = self._without_what_breaks(varied, runs, others)
+        found: list[_Differing] = []
+        if len(base.prompts) > 1:
+            found += self._differing("call", base.prompts[1])
+        chance = self._differing("run", second.prompts[0])
+        found += chance
+        if not chance:
+            found += self._alone(varied, others)
+        elif self._differs(others) is not None:
+            self._notes.append("what else it changes with can be told when it gives the same prompt in each process")
+        self._say_what_stayed(varied, base)
+        return ProbeResult(
+            builder=self._name,
+            location=Location(shown(base.place[0]), base.place[1]) if base.place is not None else None,
+            differences=tuple(self._merged(found)),
+            varied=tuple(factor for factor in VARIED if factor in varied),
+            notes=tuple(self._notes),
+            runs=self._made,
+            tokens=self._counter.count("\n".join(map(written, self._base))),
+            tokenizer=self._counter.name,
+            seconds=time.perf_counter() - begin,
+        )
+
+    def _run(self, runs: Sequence[Run], *, needed: int = 0) -> list[Built | Failure]:
+        self._made += len(runs)
+        return self._launcher.run(runs, needed=needed)
+
+    def _built(self, made: Built | Failure) -> Built:
+        if isinstance(made, Failure):
+            raise made.error(self._name)
+        return made
+
+    def _parts(self, prompt: str) -> list[Part]:
+        try:
+            return parts(json.loads(prompt), whole=self._whole)
+        except InputError as error:
+            raise InputError(error.what, where=self._name, hint=error.hint) from None
+
+    def _differing(self, factor: Factor, prompt: str, changes: Changes | None = None) -> list[_Differing]:
+        found = compare(self._base, self._parts(prompt))
+        return [(factor, changes, found)] if found is not None else []
+
+    def _differs(self, others: Sequence[Built | Failure]) -> int | None:
+        """Position of the first run that gave another prompt."""
+        for number, other in enumerate(others):
+            if compare(self._base, self._parts(self._built(other).prompts[0])) is not None:
+                return number
+        return None
+
+    def _without_what_breaks(
+        self, varied: frozenset[Factor], runs: int, others: Sequence[Built | Failure]
+    ) -> tuple[frozenset[Factor], list[Built | Failure]]:
+        """Leave out the factors that the builder cannot bear: it may need its home folder, say."""
+        like = self._first.with_all(varied, 0)
+        order = [factor for factor in VARIED if factor in varied]
+        alone = self._run([Run(self._first.with_one(factor, like)) for factor in order])
+        broken = {factor: made for factor, made in zip(order, alone, strict=True) if isinstance(made, Failure)}
+        if not broken:
+            failure = next(other for other in others if isinstance(other, Failure))
+            raise replace(failure, what=f"{failure.what}, where it is built in other surroundings").error(self._name)
+        for factor, failure in broken.items():
+            self._notes.append(f"it was not seen whether it changes {WORDS[factor]}: then the builder {failure.what}")
+        varied -= broken.keys()
+        again = self._run([Run(self._first.with_all(varied, number)) for number in range(runs)])
+        return varied, list(again)
+
+    def _alone(self, varied: frozenset[Factor], others: Sequence[Built | Failure]) -> list[_Differing]:
+        """What it changes with, each alone."""
+        number = self._differs(others)
+        if number is None:
+            return []
+        like = self._first.with_all(varied, number)
+        tries = [_Try(factor, None, self._first.with_one(factor, like)) for factor in VARIED if factor in varied]
+        if "clock" in varied:
+            tries[:0] = [_Try("clock", name, self._first.with_one("clock", like, step)) for name, step in STEPS.items()]
+        made = self._run([Run(one.surroundings) for one in tries])
+        found: dict[Factor, _Differing] = {}
+        for one, built in zip(tries, made, strict=True):
+            if one.factor not in found:
+                for differing in self._differing(one.factor, self._built(built).prompts[0], one.changes):
+                    found[one.factor] = differing
+        if found:
+            return list(found.values())
+        together = compare(self._base, self._parts(self._built(others[number]).prompts[0]))
+        assert together is not None
+        return [(None, None, together)]
+
+    def _say_what_stayed(self, varied: frozenset[Factor], base: Built) -> None:
+        if base.unchanged is not None:
+            self._notes.append(f"this Python does not let the clock of {base.unchanged} be moved")
+        name, installed = other_locale()
+        if "locale" in varied and not installed:
+            self._notes.append(f"no other locale is installed: {name} was only set in the environment variables")
+
+    def _merged(self, found: Sequence[_Differing]) -> list[Difference]:
+        """One difference for all factors that change the same value, in the order of the prompt."""
+        groups: dict[tuple[int, int, str], list[_Differing]] = {}
+        for differing in found:
+            part, value, _ = differing[2].position
+            groups.setdefault((part, value, differing[2].blame.explanation.rpartition(" to ")[0]), []).append(differing)
+        ordered = sorted(groups.values(), key=lambda group: min(differing[2].position for differing in group))
+        return [self._difference(group) for group in ordered]
+
+    def _difference(self, same: Sequence[_Differing]) -> Difference:
+        _, changes, found = same[0]
+        blame = found.blame
+        factors = tuple(factor for factor, _, _ in same if factor is not None)
+        factor = "run" if "run" in factors else next(iter(factors), None)
+        cause, remedy = cause_of(factor, blame) if factor is not None else (blame.cause, blame.remedy)
+        return Difference(
+            factors=factors,
+            changes=changes,
+            block=blame.block or found.part.block,
+            what=found.part.what,
+            pointer=found.pointer,
+            character=found.character,
+            before=found.before,
+            after=found.after,
+            cause=cause,
+            explanation=blame.explanation,
+            remedy=remedy,
+            tokens_lost=tokens_behind(self._base, found, self._counter),
+            location=self._files.place(found.text, found.character) if found.text is not None else None,
+        )

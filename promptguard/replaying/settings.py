@@ -1,0 +1,34 @@
+"""What a replay is told: the flags, and for those not given what the configuration file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from promptguard.core.config import load_config
+from promptguard.core.options import REPLAY_OPTIONS
+
+# These choose what is measured; one of them as a flag replaces whichever the configuration file has.
+ENGINE_CHOICES = ("server", "engine", "model", "model_from")
+_PATHS = frozenset(option.name for option in REPLAY_OPTIONS if option.kind == "path")
+
+
+def replay_settings(flags: Mapping[str, Any], config: Path | None) -> dict[str, Any]:
+    """The settings by the names of flags, with underscores.
+
+    Args:
+        flags: ``None`` or an empty tuple where one is not given.
+        config: the configuration file, ``None`` for the closest one.
+
+    Raises:
+        ConfigError: the file says something that it may not.
+        InputError: it cannot be read.
+    """
+    settings: dict[str, Any] = dict.fromkeys(flags)
+    said = load_config(explicit=config).replay
+    settings.update((name.replace("-", "_"), Path(str(value)) if name in _PATHS else value) for name, value in said.items())
+    if any(flags.get(name) is not None for name in ENGINE_CHOICES):
+        settings.update(dict.fromkeys(ENGINE_CHOICES))
+    settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
+    return settings

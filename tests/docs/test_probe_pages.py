@@ -1,0 +1,64 @@
+"""The examples of docs/probe.md, docs/pytest.md and docs/python.md."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+from test_examples import ROOT, block
+
+from promptguard.probing.factors import CAUSES, MAY_BE, Factor
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=folder, env=ENVIRONMENT)
+
+
+def test_the_probe_of_the_page(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(block("docs/probe.md", "python"), encoding="utf-8")
+    command, _, shown = block("docs/probe.md", "console").partition("\n")
+    done = run(tmp_path, *command.removeprefix("$ ").split())
+    assert done.returncode == 1
+    printed = re.sub(r"\n\n  note: no other locale .*", "", done.stdout)
+    for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"):
+        printed, shown = printed.replace(day, "DAY"), shown.replace(day, "DAY")
+
+    def cut(text: str) -> str:  # days differ in length
+        return re.sub(r' b\w*( \w+)*…"', '…"', re.sub(r"\d+ tokens", "N tokens", text))
+
+    assert cut(printed) == cut(shown)
+
+
+def test_the_factors_of_the_page() -> None:
+    text = (ROOT / "docs" / "probe.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| .* \| (.*) \|$", text, re.MULTILINE)
+    assert [name for name, _ in rows] == list(get_args(Factor))
+    for name, causes in rows:
+        named = set(re.findall(r"K\d+", causes))
+        assert CAUSES[name].code in named
+        assert named <= {CAUSES[name].code, *(cause.code for cause in MAY_BE.get(name, ()))}
+
+
+def test_the_tests_of_the_page(tmp_path: Path) -> None:
+    (tmp_path / "test_agent.py").write_text(block("docs/pytest.md", "python"), encoding="utf-8")
+    done = run(tmp_path, "pytest", "-q", "-p", "promptguard.pytest_plugin", "-p", "no:cacheprovider")
+    assert "4 passed" in done.stdout, done.stdout
+    text = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+    options = re.findall(r"^\| `(--promptguard-[a-z-]+)", text, re.MULTILINE)
+    helped = run(tmp_path, "pytest", "--help", "-p", "promptguard.pytest_plugin").stdout
+    assert options == re.findall(r"^  (--promptguard-[a-z-]+)", helped, re.MULTILINE)
+
+
+def test_the_python_of_the_page(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "system.j2").write_text("Now: {{ now() }}\nYou are an agent.\n")
+    (tmp_path / "agent.py").write_text("def build(): return 'You are an agent.'")
+    (tmp_path / "use.py").write_text(block("docs/python.md", "python") + "print(len(findings), result.passed, stable)\n")
+    done = run(tmp_path, "use")
+    assert (done.stdout, done.stderr) == ("1 True True\n", "")

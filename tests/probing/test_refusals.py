@@ -1,0 +1,119 @@
+"""Builders that give no prompt: one sentence that says why and where."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+from probing_cases import Probe
+from processes import gone
+
+from promptguard.core.errors import ConfigError, PromptguardError
+from promptguard.probing.run import probe
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def build(): return {}['x']", "agent:build: failed: KeyError: 'x' (agent.py:6)"),
+        (
+            "import nothing_of_the_kind",
+            "cannot be imported: ModuleNotFoundError: No module named 'nothing_of_the_kind' (agent.py:6)",
+        ),
+        ("def build(:", "cannot be imported: SyntaxError: invalid syntax (agent.py:6)"),
+        ("def build(): raise SystemExit(3)", "failed: it left the process with sys.exit(3) (agent.py:6)"),
+        ("def build(): os._exit(3)", "ended its process (exit status 3)"),
+        ("import ctypes\ndef build(): return ctypes.string_at(0)", "ended its process (Segmentation fault) (agent.py:7)"),
+        ("def build(): return None", "returned None; let it return the prompt"),
+        ("def build(): return {1, 2}", "returned what is no prompt: a value of type set is no JSON value"),
+        (
+            "def build(): return [{'role': 'user', 'content': RULES, 'x': float('nan')}]",
+            "returned what is no prompt: nan (at /0/x)",
+        ),
+        ("def build(): return {'system': {1: 2}}", "returned what is no prompt: the key 1, which is no text (at /system)"),
+        ("def build(): return b'\\xff'", "returned what is no prompt: bytes that are not UTF-8"),
+        ("def build(): return 3", "returned no prompt but 3; return a text, messages, tools or a request"),
+        ("def build(): return ''", "returned an empty prompt"),
+        ("def build(): return 'x' * (1 << 26)", "returned a prompt of more than 32 MiB"),
+        (
+            "def build(): return [{'role': 'user', 'content': 'x'}]",
+            "a user message alone, which may change; compare it too with --whole",
+        ),
+        ("build = 3", "is a int, not a function"),
+        ("def builds(): pass", "agent.py has no 'build'; did you mean 'builds'?"),
+        ("def build(topic): return topic", "failed: TypeError: build() missing 1 required positional argument: 'topic'"),
+    ],
+)
+def test_what_gives_no_prompt(code: str, message: str, probed: Probe) -> None:
+    with pytest.raises(PromptguardError, match=re.escape(message)):
+        probed(code)
+
+
+def test_a_builder_that_hangs_is_ended_and_says_where(probed: Probe) -> None:
+    with pytest.raises(PromptguardError, match=re.escape("did not end within 2 seconds (agent.py:6); let it do less")):
+        probed("def build(): time.sleep(600)", timeout=2)
+
+
+def test_what_a_builder_starts_ends_with_it(probed: Probe, folder: Path) -> None:
+    probed("""
+    import subprocess
+    def build():
+        child = subprocess.Popen(["sleep", "600"])
+        open(f"{os.getpid()}.pid", "w").write(str(child.pid))
+        return RULES
+    """)
+    started = [int(file.read_text()) for file in folder.glob("*.pid")]
+    assert started
+    assert all(map(gone, started))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("agent", "'agent' names no function; name it as package.module:function or path/to/file.py:function"),
+        ("no/such.py:build", "no/such.py: there is no such file"),
+        ("a-b:build", "'a-b:build' names no module"),
+        ("no_such_module:build", "no_such_module:build: there is no module 'no_such_module'"),
+        (3, "a int builds no prompt"),
+    ],
+)
+def test_what_names_no_builder(name: Any, message: str, folder: Path) -> None:
+    with pytest.raises(PromptguardError, match=re.escape(message)):
+        probe(name)
+
+
+def test_what_another_process_cannot_find() -> None:
+    def nested() -> str:
+        return ""
+
+    advice = "define the builder at the top level of a module, and give it its arguments with functools.partial"
+    for build, what in [
+        (lambda: "", "is a lambda"),
+        (nested, "is defined inside another function"),
+        (partial(print, Lock()), "cannot be sent to another process"),
+    ]:
+        with pytest.raises(ConfigError, match=what) as caught:
+            probe(build)
+        assert caught.value.hint == advice
+
+
+def test_what_cannot_be_given() -> None:
+    for options, message in [
+        ({"runs": 0}, "runs: there is nothing to do"),
+        ({"timeout": 0}, "timeout: there is nothing to do"),
+        ({"args": {"x": {1}}}, "args: cannot be written as JSON"),
+        ({"python": sys.executable}, "python: another interpreter needs the name of a builder"),
+    ]:
+        with pytest.raises(ConfigError, match=message):
+            probe(print, **options)  # type: ignore[arg-type]
+
+
+def test_an_interpreter_that_is_none(folder: Path) -> None:
+    (folder / "agent.py").write_text("")
+    with pytest.raises(PromptguardError, match="no/python: cannot be started: No such file"):
+        probe("agent:build", python="no/python")

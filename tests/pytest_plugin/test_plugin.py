@@ -1,0 +1,167 @@
+"""The plugin, in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = """\
+from datetime import datetime
+from functools import partial
+
+RULES = "You plan journeys by rail for a small company. " * 5
+TOOL = {"type": "function", "function": {"name": "a", "description": "b", "parameters": {"type": "object", "properties": {}}}}
+MESSAGES = [
+    {"role": "system", "content": RULES},
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "ho"},
+    {"role": "user", "content": "bye"},
+]
+
+def stable(topic="trains"):
+    return RULES + topic
+
+def dated():
+    return f"{RULES} Now: {datetime.now()}"
+
+"""
+Pytest = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Pytest:
+    """Run pytest on a file, with this plugin and no other that is installed."""
+
+    def pytest_(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "test_agent.py").write_text(HEAD + dedent(code), encoding="utf-8")
+        (tmp_path / "pytest.ini").write_text("[pytest]\npromptguard_runs = 1\n")
+        command = [sys.executable, "-W", "error", "-m", "pytest", "-p", "promptguard.pytest_plugin", "-p", "no:cacheprovider"]
+        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+        environment.pop("PYTEST_ADDOPTS", None)
+        return subprocess.run([*command, *options], capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    return pytest_
+
+
+def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    return {
+        word: int(number)
+        for number, word in re.findall(r"(\d+) (passed|failed|errors?|deselected)", done.stdout.splitlines()[-1])
+    }
+
+
+def test_what_holds_passes_and_is_summed_up(run: Pytest) -> None:
+    done = run("""
+    class Agent:
+        def build(self):
+            return RULES
+    def test_all(promptguard):
+        result = promptguard.assert_stable(stable)
+        assert result.passed and result.runs == 3
+        promptguard.assert_stable(partial(stable, topic="ships"))
+        promptguard.assert_stable(Agent().build)
+        promptguard.assert_canonical([TOOL])
+        promptguard.assert_prefix_preserving(MESSAGES, [TOOL])
+    """)
+    assert outcomes(done) == {"passed": 1}, done.stdout
+    assert done.stderr == ""
+    summary = done.stdout.partition("= promptguard =")[2]
+    assert "test_agent.py::test_all: test_agent:stable is stable (62 tokens)\n" in summary
+    assert "test_agent.py::test_all: <ChatML> keeps the prefix\n" in summary
+
+
+TEMPLATE = "{{ messages | length }}{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+FAILURES = {
+    "promptguard.assert_stable(dated)": "AssertionError: test_agent:dated (test_agent.py:16): changes",
+    "promptguard.assert_stable(lambda: RULES)": "is a lambda, which another process cannot find; define the builder at",
+    "promptguard.assert_stable('test_agent:none')": "AssertionError: cannot be judged: test_agent:none: ",
+    "promptguard.assert_canonical([TOOL, {'name': 'A', 'parameters': {}}])": 'at /0 stands "a", where "A" belongs',
+    "promptguard.assert_canonical([dict(reversed(TOOL.items()))])": 'at /0 stands "function", where "type" belongs',
+    "promptguard.assert_canonical(3)": "AssertionError: cannot be judged: tools#",
+    f"promptguard.assert_prefix_preserving(MESSAGES, chat_template={TEMPLATE!r})": "<chat template>: breaks the prefix",
+    "promptguard.assert_prefix_preserving(MESSAGES[:2])": "there is no reply with a message behind it; give at least two turns",
+    "promptguard.assert_prefix_preserving(['x'])": "cannot be judged: messages/0: is no message with a role",
+}
+
+
+@pytest.mark.parametrize(("statement", "line"), FAILURES.items(), ids=map(str, range(len(FAILURES))))
+def test_what_does_not_hold_fails_with_the_report_alone(statement: str, line: str, run: Pytest) -> None:
+    done = run(f"def test_it(promptguard): {statement}\n")
+    assert outcomes(done) == {"failed": 1}, done.stdout
+    assert line in done.stdout
+    assert "pytest_plugin.py" not in done.stdout
+    assert re.search(r"^test_agent\.py:\d+: AssertionError$", done.stdout, re.MULTILINE)
+
+
+def test_the_hit_rate_of_one_engine_for_all_tests(run: Pytest) -> None:
+    done = run("""
+    from promptguard.engines.embedded import EmbeddedServer
+    started = []
+    real = EmbeddedServer.__init__
+    def count(self, *arguments, **named):
+        started.append(self)
+        real(self, *arguments, **named)
+    EmbeddedServer.__init__ = count
+    def test_good(promptguard):
+        assert promptguard.assert_hit_rate(min=0.5).hit_rate > 0.9
+    def test_bad(promptguard):
+        promptguard.assert_hit_rate(inject="clock-head")
+    def test_engines():
+        assert len(started) == 1 and started[0].alive
+    """)
+    assert outcomes(done) == {"failed": 1, "passed": 2}, done.stdout
+    assert "FAILED: hit-rate, prompt-loss" in done.stdout
+    assert re.search(r"test_good: hit rate 9\d\.\d% of a possible 9\d\.\d%, prompt loss 0 tokens", done.stdout)
+
+
+def test_the_options_come_from_the_command_line(run: Pytest) -> None:
+    code = "def test_it(promptguard): promptguard.assert_hit_rate()"
+    done = run(code, "--promptguard-server", "http://127.0.0.1:9", "--promptguard-timeout", "1")
+    assert "cannot be judged: http://127.0.0.1:9" in done.stdout
+    done = run("def test_it(promptguard): assert promptguard.assert_stable(stable).runs == 4", "--promptguard-runs", "2")
+    assert outcomes(done) == {"passed": 1}, done.stdout
+
+
+def test_the_mark_selects_what_uses_the_fixture(run: Pytest) -> None:
+    done = run(
+        "def test_a(promptguard): promptguard.assert_canonical([TOOL])\ndef test_b(): pass\n",
+        "-m",
+        "promptguard",
+        "--strict-markers",
+    )
+    assert outcomes(done) == {"passed": 1, "deselected": 1}
+
+
+def test_nothing_is_said_where_it_is_not_used(run: Pytest) -> None:
+    assert "promptguard" not in run("def test_it(): pass").stdout
+
+
+def test_workers_bring_their_lines_home(run: Pytest) -> None:
+    code = """
+    def test_a(promptguard): promptguard.assert_canonical([TOOL])
+    def test_b(promptguard): promptguard.assert_stable(stable)
+    """
+    done = run(code, "-p", "xdist", "-n", "2")
+    assert outcomes(done) == {"passed": 2}, done.stdout
+    summary = done.stdout.partition("= promptguard =")[2]
+    assert (
+        "test_agent.py::test_a: tools are canonical\ntest_agent.py::test_b: test_agent:stable is stable (62 tokens)\n" in summary
+    )
+
+
+def test_it_imports_nothing_but_pytest() -> None:
+    script = (
+        "import sys, pytest; old = set(sys.modules); import promptguard.pytest_plugin; print(*sorted(set(sys.modules) - old))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert done.stdout.split() == ["promptguard", "promptguard.pytest_plugin"]
