@@ -164,7 +164,7 @@ def replay(
     settings = replay_settings(flags, Path(config) if config is not None else None)
     for name in ("report", "output_format"):  # what a command prints
         settings.pop(name, None)
-    accepted = acceptance(_text(config))
+    accepted = acceptance(_text(config)) if settings.get("chat_template") is not None else None
     return execute(settings, inject=inject, progress=_silent, accepted=accepted, engines=engines)
 
 

@@ -36,8 +36,8 @@ _FETCHED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Leave pages out that do not exist, and put the rules behind their index."""
-    nav = _existing(config.nav or [], Path(config.docs_dir))
+    """Put the rules behind their index."""
+    nav: list[Any] = config.nav or []
     for entry in nav:
         if "Rules" in entry:
             entry["Rules"] += [
@@ -46,18 +46,6 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             ]
     config.nav = nav
     return config
-
-
-def _existing(nav: list[Any], folder: Path) -> list[Any]:
-    kept: list[Any] = []
-    for entry in nav:
-        title, target = next(iter(entry.items())) if isinstance(entry, dict) else (None, entry)
-        if isinstance(target, list):
-            inner = _existing(target, folder)
-            kept += [{title: inner}] if inner else []
-        elif (folder / target).is_file():
-            kept.append(entry)
-    return kept
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:

@@ -110,6 +110,7 @@ def test_the_commands_of_a_line() -> None:
 
 
 RUNS: dict[tuple[str, str], tuple[int, dict[str, str]]] = {
+    ("README.md", "promptguard lint prompts/"): (1, {"prompts/system.j2": "jinja"}),
     ("README.md", "promptguard replay --system prompts/system.j2"): (1, {"prompts/system.j2": "jinja"}),
     ("docs/replay.md", "promptguard replay --inject reorder-tools@7"): (1, {}),
 }

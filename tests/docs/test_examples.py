@@ -35,12 +35,11 @@ def test_the_task_in_the_documentation_loads(tmp_path: Path) -> None:
 
 def test_the_configuration_in_the_readme_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text(block("README.md", "toml"), encoding="utf-8")
+    (tmp_path / "promptguard.toml").write_text(block("README.md", "toml"), encoding="utf-8")
     assert load_config(tmp_path).replay == {
         "system": "prompts/system.j2",
         "tools": "prompts/tools.json",
         "min-hit-rate": 0.85,
-        "report": ["json=replay.json"],
     }
 
 
