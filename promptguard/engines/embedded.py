@@ -80,8 +80,8 @@ class EmbeddedServer(LlamaServer):
 
         answer = self._child.receive(self._timeout, f"loading {self._model.name}")
         if "error" in answer:
-            log = self._child.last_words()
             self._child.close()
+            log = self._child.last_words()  # whole only now: the server writes its log in a thread of its own
             subject = "this model" if self._template is None else "this model with this chat template"
             raise EngineError(
                 f"the engine cannot use {subject} ({answer['error']})" + (f"; its last lines were:\n{log}" if log else ""),
