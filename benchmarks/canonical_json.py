@@ -29,7 +29,7 @@ from promptguard.toolschema.document import format_text
 TOOLS = Path(__file__).parent.parent / "fixtures" / "tasks" / "four_tool" / "tools.json"
 COUNT = 2000
 WANTED = 5
-ROUNDS = 11
+ROUNDS = 31
 SIZES = (250, 500, 1000, 2000)
 
 

@@ -7,6 +7,7 @@ where there are none as a rule, no name) is left to ``order``, which takes every
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -38,10 +39,7 @@ _encode = msgspec.json.Encoder().encode
 # The schemas that a tool may have. In each other, they are two levels each, below a list, a tool, a function, and with a list in
 # the last one: not too deep. And objects may stand in each other so often that a few unfold into more than memory holds.
 MAX_SCHEMAS = (MAX_NESTING - 4) // 2
-_ALL_LEFT = [None] * MAX_SCHEMAS
-_left: list[None] = []  # one for each schema that may still come
-_take_one = _left.pop
-_counting: list[object] = [None]  # whose schemas are counted
+_take_one: Callable[[], object] = itertools.count().__next__  # for each schema; of each tool, another one that ends at the limit
 
 
 def regular_json(tool: dict[str, Any], *, parsed: bool = False) -> tuple[str, bytes, bytes] | None:
@@ -66,10 +64,10 @@ def regular_schema(schema: dict[str, Any], *, parsed: bool = False) -> bytes | N
 
 
 def _read(value: dict[str, Any], structure: Any, parsed: bool) -> Any:
-    _left[:] = _ALL_LEFT
-    _counting[0] = mine = object()
+    global _take_one
+    _take_one = mine = iter(range(MAX_SCHEMAS)).__next__
     made = convert(value, structure)
-    if _counting[0] is not mine:
+    if _take_one is not mine:
         raise RuntimeError  # another thread counted in between
     if not parsed:  # refuse sets, which msgspec takes for lists, and types of their own, whose methods may say something else
         orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
@@ -95,9 +93,10 @@ def _order_schema(schema: Any) -> None:
     _take_one()  # or raise
     properties = schema.properties
     if properties is not UNSET:
-        schema.properties = properties = _schemas(properties)
-    if schema.required is not UNSET and len(schema.required) > 1:
-        schema.required = in_order(schema.required, properties)
+        schema.properties = _schemas(properties)
+    required = schema.required
+    if required is not UNSET and len(required) > 1:
+        schema.required = in_order(required, properties)
 
 
 def _order_root(schema: Any) -> None:
