@@ -153,8 +153,11 @@ def _list_texts(tools: object, sort_properties: bool) -> list[bytes] | None:
 
 
 def _value(text: bytes) -> Any:
-    value = orjson.loads(text)
-    return value if orjson.dumps(value) == text else json.loads(text)  # numbers that orjson reads or writes as others
+    with contextlib.suppress(ValueError):  # an integer beyond the range of floats
+        value = orjson.loads(text)
+        if orjson.dumps(value) == text:
+            return value
+    return json.loads(text)  # numbers that orjson reads or writes as others
 
 
 def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:
