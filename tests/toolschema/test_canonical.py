@@ -242,7 +242,10 @@ class Broken:
         ([Broken()], "tools#/0: no connection; give plain dicts and lists"),
         (circular(), "tools#/0/parameters/items: the value contains itself"),
         ([deep(100)], f"tools#/0{'/items' * 99}: nested deeper than 100 levels"),
-        ([{"name": "f", "x": 10**5000}], "tools#/0/x: an integer of more digits than sys.set_int_max_str_digits allows (4,300 by default)"),
+        (
+            [{"name": "f", "x": 10**5000}],
+            "tools#/0/x: an integer of more digits than sys.set_int_max_str_digits allows (4,300 by default)",
+        ),
         ({"openapi": "3.1.0"}, "tools#: holds no tools; give a list of tools, one tool, or a JSON Schema"),
         ("tools", "tools#: holds no tools; give a list of tools, one tool, or a JSON Schema"),
         ([{"name": "f"}, 1], "tools#: element 2 is not an object; give a list of tools"),
