@@ -248,7 +248,8 @@ class _JsonText:
             return node.text
         if node.type == "timestamp" and not dates:
             where = str(self._stream.place(node.start))
-            raise InputError(f"{node.text} is a date, which JSON does not have", where=where, hint="put it into quotes")
+            what = f"{node.text} is a date; the wire form is JSON, which has none"
+            raise InputError(what, where=where, hint="put it into quotes")
         return json.dumps(python_value(node), ensure_ascii=False)
 
 

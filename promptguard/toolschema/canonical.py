@@ -94,7 +94,7 @@ def tool_texts(tools: Iterable[Any], *, parsed: bool = False) -> list[bytes]:
     tries = _TRIES
     parts: list[tuple[str, bytes, bytes]] = []
     for tool in tools:
-        made = regular_json(tool, parsed=parsed) if tries and type(tool) is dict else None
+        made = regular_json(tool, parsed) if tries and type(tool) is dict else None
         if made is not None:
             tries += 1
         else:
@@ -117,7 +117,7 @@ def _irregular(whole: Canonicalizer, tool: Any, parsed: bool) -> tuple[str, byte
     """What ``regular_json`` gives, of a tool that is not regular; its schemas may be."""
     if type(tool) is dict and element_role(tool) is Role.TOOL:
         inner = tool["function"] if type(tool.get("function")) is dict else tool
-        found = {key: regular_schema(inner[key], parsed=parsed) for key in SCHEMA_KEYS if type(inner.get(key)) is dict}
+        found = {key: regular_schema(inner[key], parsed) for key in SCHEMA_KEYS if type(inner.get(key)) is dict}
         short = {key: orjson.Fragment(text) for key, text in found.items() if text is not None}
         left = whole.budget.left
         rest: dict[str, Any] = {**inner, **{key: {} for key in short}}
@@ -153,8 +153,11 @@ def _list_texts(tools: object, sort_properties: bool) -> list[bytes] | None:
 
 
 def _value(text: bytes) -> Any:
-    value = orjson.loads(text)
-    return value if orjson.dumps(value) == text else json.loads(text)  # numbers that orjson reads or writes as others
+    with contextlib.suppress(ValueError):  # an integer beyond the range of floats
+        value = orjson.loads(text)
+        if orjson.dumps(value) == text:
+            return value
+    return json.loads(text)  # numbers that orjson reads or writes as others
 
 
 def _canonical(tools: object, sort_properties: bool) -> tuple[Any, bytes]:

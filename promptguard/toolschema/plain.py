@@ -165,7 +165,7 @@ def _scalar_refusal(value: object) -> str | None:
         try:
             str(value)
         except ValueError:
-            return "an integer of too many digits"
+            return "an integer of more digits than sys.set_int_max_str_digits allows (4,300 by default)"
     return None
 
 

@@ -7,12 +7,13 @@ where there are none as a rule, no name) is left to ``order``, which takes every
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
-import orjson
 from msgspec import UNSET, convert
+from orjson import OPT_PASSTHROUGH_SUBCLASS, dumps
 
 from promptguard.parse.strict import MAX_NESTING
 from promptguard.toolschema.order import in_order
@@ -38,26 +39,25 @@ _encode = msgspec.json.Encoder().encode
 # The schemas that a tool may have. In each other, they are two levels each, below a list, a tool, a function, and with a list in
 # the last one: not too deep. And objects may stand in each other so often that a few unfold into more than memory holds.
 MAX_SCHEMAS = (MAX_NESTING - 4) // 2
-_ALL_LEFT = [None] * MAX_SCHEMAS
-_left: list[None] = []  # one for each schema that may still come
-_take_one = _left.pop
-_counting: list[object] = [None]  # whose schemas are counted
+_counter: list[Callable[[], object]] = [itertools.count().__next__]  # of each tool, another one, which ends at the limit
 
 
-def regular_json(tool: dict[str, Any], *, parsed: bool = False) -> tuple[str, bytes, bytes] | None:
+def regular_json(tool: dict[str, Any], parsed: bool = False) -> tuple[str, bytes, bytes] | None:
     """What a tool is sorted by, as ``Canonicalizer.tool_key``, and its canonical form as compact JSON.
 
     ``None`` where the tool is not regular, has no name, or is no JSON at all. One that was ``parsed`` from a text is JSON.
     """
     try:
         made = _read(tool, _Tool, parsed)
-        name = made.name if type(made.name) is str or made.function is UNSET else made.function.name
+        name = made.name
+        if type(name) is not str:
+            name = made.function.name
         return (name, b"", _encode(made)) if type(name) is str else None
     except Exception:  # what the methods of strangers' objects raise is told on the whole way
         return None
 
 
-def regular_schema(schema: dict[str, Any], *, parsed: bool = False) -> bytes | None:
+def regular_schema(schema: dict[str, Any], parsed: bool = False) -> bytes | None:
     """The canonical form of the schema of a tool or of its function, as ``regular_json``."""
     try:
         return _encode(_read(schema, _Root, parsed))
@@ -66,13 +66,12 @@ def regular_schema(schema: dict[str, Any], *, parsed: bool = False) -> bytes | N
 
 
 def _read(value: dict[str, Any], structure: Any, parsed: bool) -> Any:
-    _left[:] = _ALL_LEFT
-    _counting[0] = mine = object()
+    _counter[0] = mine = iter(range(MAX_SCHEMAS)).__next__
     made = convert(value, structure)
-    if _counting[0] is not mine:
+    if _counter[0] is not mine:
         raise RuntimeError  # another thread counted in between
     if not parsed:  # refuse sets, which msgspec takes for lists, and types of their own, whose methods may say something else
-        orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
+        dumps(value, option=OPT_PASSTHROUGH_SUBCLASS)
     return made
 
 
@@ -92,12 +91,13 @@ def _typed(keys: str, vocabulary: Vocabulary, types: dict[Role | str, str]) -> l
 
 
 def _order_schema(schema: Any) -> None:
-    _take_one()  # or raise
+    _counter[0]()  # or raise
     properties = schema.properties
     if properties is not UNSET:
-        schema.properties = properties = _schemas(properties)
-    if schema.required is not UNSET and len(schema.required) > 1:
-        schema.required = in_order(schema.required, properties)
+        schema.properties = _schemas(properties)
+    required = schema.required
+    if required is not UNSET and len(required) > 1:
+        schema.required = in_order(required, properties)
 
 
 def _order_root(schema: Any) -> None:

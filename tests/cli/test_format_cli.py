@@ -211,6 +211,8 @@ def test_wire(run: Run) -> None:
     code, out, _ = run("--wire", "b.yaml")
     assert (code, out[:56]) == (0, '[{"type":"function","function":{"name":"a"}},{"type":"fu')
     assert run("--wire", "d.jsonl") == (0, WIRE + "\n", "")
+    tree(e_jsonl='{"a": 1}\n' + SHUFFLED.replace("\n", " "))
+    assert run("--wire", "e.jsonl") == (0, '{"a": 1}\n' + WIRE + "\n", "")
     assert run("--wire", "c.json") == (3, "", "promptguard: note: c.json: holds no tool schemas: left as it is\n")
     assert contents(Path())["a.json"] == SHUFFLED.encode()
 

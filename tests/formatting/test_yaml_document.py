@@ -163,7 +163,7 @@ def test_wire() -> None:
     [
         (
             TOOL.replace("{}", "{default: 2024-01-01}"),
-            "t.yaml:5:18: 2024-01-01 is a date, which JSON does not have; put it into quotes",
+            "t.yaml:5:18: 2024-01-01 is a date; the wire form is JSON, which has none; put it into quotes",
         ),
         (TOOL + "---\n" + TOOL, "t.yaml:7:1: there are several documents, and the wire form is one; split the file"),
         (TOOL.replace("{}", "!x {}"), "t.yaml:5:8: there is no wire form because it has tags"),

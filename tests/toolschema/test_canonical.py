@@ -63,6 +63,13 @@ def test_lists_of_schemas_keep_their_order(keyword: str) -> None:
     assert schema(**{keyword: [{"type": "b", "$ref": "c"}, True, {}]}) == f'{{"{keyword}":[{{"$ref":"c","type":"b"}},true,{{}}]}}'
 
 
+@pytest.mark.parametrize("number", [10**309, -(10**309), 10**4299])
+def test_integers_beyond_the_range_of_floats_are_exact(number: int) -> None:
+    tools = [{"name": "f", "parameters": {"maximum": number}}]
+    assert canonical_tools(tools) == tools
+    assert canonical_json(tools) == b'[{"name":"f","parameters":{"maximum":%d}}]' % number
+
+
 def test_under_unknown_keys_all_keys_are_in_alphabetical_order() -> None:
     assert (
         schema(type="object", x={"type": 1, "$ref": [{"b": 1, "a": 2}]})
@@ -235,7 +242,10 @@ class Broken:
         ([Broken()], "tools#/0: no connection; give plain dicts and lists"),
         (circular(), "tools#/0/parameters/items: the value contains itself"),
         ([deep(100)], f"tools#/0{'/items' * 99}: nested deeper than 100 levels"),
-        ([{"name": "f", "x": 10**5000}], "tools#/0/x: an integer of too many digits"),
+        (
+            [{"name": "f", "x": 10**5000}],
+            "tools#/0/x: an integer of more digits than sys.set_int_max_str_digits allows (4,300 by default)",
+        ),
         ({"openapi": "3.1.0"}, "tools#: holds no tools; give a list of tools, one tool, or a JSON Schema"),
         ("tools", "tools#: holds no tools; give a list of tools, one tool, or a JSON Schema"),
         ([{"name": "f"}, 1], "tools#: element 2 is not an object; give a list of tools"),
