@@ -1,10 +1,11 @@
 """How long ``promptguard lint`` takes on one small file, as a multiple of ``promptguard --version``; at most twice as long.
 
 The commands are run as the script that pip before 26 writes for them, which comes with Python 3.10 to 3.14. Two small files are
-checked: a clean one, and one with a finding, for which tokens are counted too; each in a folder without a cache, with one of other
-files, with one that has them, and with ``--no-cache``. Processor time is compared, each run with that of ``--version`` next to it,
-and the median of many is given: neither other work nor the frequency of the processor shows. Clock time is printed too. The script
-of pip 26 leaves out ``import re``, a third of what ``--version`` takes: its ratios stand at the end and are not judged.
+checked: a clean one, and one with a finding, for which tokens are counted too; each in a folder without a cache, with one of
+other files, with one that has them, and with ``--no-cache``. Processor time is compared, each run with that of ``--version``
+next to it, and the median of many is given: neither other work nor the frequency of the processor shows. Clock time is printed
+too. The script of pip 26 leaves out ``import re``, a third of what ``--version`` takes: its ratios stand at the end and are not
+judged.
 """
 
 from __future__ import annotations
