@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from promptguard.core.errors import EngineError
+from promptguard.diagnosis.facts import look
 from promptguard.engines.base import StatusError
 from promptguard.engines.http import JSONClient
 from promptguard.prompts.sequences import common_prefix
@@ -57,6 +58,7 @@ class Probe:
         tokens: length of the prompt.
         slot: which slot it ran in, ``None`` where that is not said.
         rate: tokens per second of what was computed, ``None`` where it is not said.
+        better: another slot, whose last prompt had more in common with it than that of its own; ``None`` where there was none.
     """
 
     expected: int
@@ -64,11 +66,17 @@ class Probe:
     tokens: int
     slot: int | None
     rate: float | None
+    better: int | None = None
 
     @property
     def found(self) -> bool:
         """Whether what was there was used: 80% of it, as the gate asks for, since a checkpoint may lie a few tokens before."""
         return self.cached is not None and self.cached >= 0.8 * self.expected
+
+    @property
+    def astray(self) -> bool:
+        """Whether what was there was not used because the prompt was sent to another slot than the one that held it."""
+        return not self.found and self.better is not None
 
     @property
     def figure(self) -> str:
@@ -82,13 +90,13 @@ class Probes:
     Attributes:
         first: a prompt that is new.
         again: the same.
-        appended: with a reply and another message behind it.
+        appended: with a reply and another message behind it; not where ``again`` went astray.
         asked: ``appended`` with ``cache_prompt`` set in the request; only where neither of the two before found anything.
         changed: another conversation, whose system prompt is that of the first with a change in its middle.
         other: a conversation with the same system prompt as ``changed`` and another, short first message.
-        resumed: ``changed`` goes on; only where there are several slots.
+        resumed: ``changed`` goes on.
         unrelated: a short prompt of somebody else.
-        returned: the last but one once more.
+        returned: ``resumed`` once more.
     """
 
     first: Probe
@@ -105,11 +113,6 @@ class Probes:
     def sent(self) -> tuple[Probe, ...]:
         every = (self.first, self.again, self.appended, self.asked, self.changed, self.other, self.resumed)
         return tuple(each for each in (*every, self.unrelated, self.returned) if each is not None)
-
-    @property
-    def wandered(self) -> bool:
-        """Whether the same prompt went to another slot the second time."""
-        return None not in (self.first.slot, self.again.slot) and self.first.slot != self.again.slot
 
 
 def probe(client: JSONClient, *, context: int, slots: int) -> Probes:
@@ -128,28 +131,33 @@ def probe(client: JSONClient, *, context: int, slots: int) -> Probes:
     if tokens < LEAST_TOKENS:
         raise ProbeError(f"a context of {context:,} tokens is too small to try it", where=client.base_url)
     try:
-        return _Prober(client, tokens).run(several=slots > 1)
+        return _Prober(client, tokens, several=slots > 1).run()
     except StatusError as error:
         raise ProbeError(f"it refuses a request ({error.what})", where=client.base_url) from None
 
 
 class _Prober:
-    def __init__(self, client: JSONClient, tokens: int) -> None:
+    def __init__(self, client: JSONClient, tokens: int, *, several: bool) -> None:
         self._client = client
         self._rate = _CALIBRATION / max(1, len(self._tokenize(_text(_CALIBRATION))))
         self._tokens = tokens
-        self._held: list[list[int]] = []
+        self._sent: list[list[int]] = []
+        self._held: dict[int, list[int]] = {}
+        self._tasks = look(client).tasks if several else {}
+        self._several = several
         self._system_role = True
 
-    def run(self, *, several: bool) -> Probes:
+    def run(self) -> Probes:
         half = self._tokens // 2
         system = self._words(half)
         opening = self._messages(system, self._words(half - _SHORT))
         first, again = self._send(opening), self._send(opening)
-        if first.cached is None or Probes(first, again).wandered:
+        if first.cached is None or again.astray:
             return Probes(first, again)
         longer = [*opening, *self._reply()]
         appended = self._send(longer)
+        if appended.astray:
+            return Probes(first, again, appended)
         if not again.found and not appended.found:
             return Probes(first, again, appended, asked=self._send(longer, cache_prompt=True))
         middle = len(system) // 2
@@ -157,12 +165,9 @@ class _Prober:
         # Both leave a long prompt behind: what a window has forgotten shows only then.
         second = self._messages(edited, self._words(half - _SHORT))
         changed = self._send(second)
-        last = self._messages(edited, self._words(_SHORT))
-        other = self._send(last)
-        resumed = None
-        if several:
-            last = [*second, *self._reply()]
-            resumed = self._send(last)
+        other = self._send(self._messages(edited, self._words(_SHORT)))
+        last = [*second, *self._reply()]
+        resumed = self._send(last)
         unrelated = self._send([{"role": "user", "content": self._words(_SHORT)}])
         return Probes(first, again, appended, None, changed, other, resumed, unrelated, self._send(last))
 
@@ -216,20 +221,38 @@ class _Prober:
         timings = answer.get("timings") if isinstance(answer, dict) else None
         timings = timings if isinstance(timings, dict) else {}
         cached, computed = timings.get("cache_n"), timings.get("prompt_n")
-        verbose = answer.get("__verbose") if isinstance(answer, dict) else None
-        slot = verbose.get("id_slot") if isinstance(verbose, dict) else None
+        slot = self._slot(answer)
         if type(cached) is not int or type(computed) is not int or not 0 <= cached <= len(tokens) or computed < 0:
             cached = computed = None
-        expected = min(max((common_prefix(held, tokens) for held in self._held), default=0), len(tokens) - 1)
-        self._held.append(tokens)
+        expected = min(max((common_prefix(sent, tokens) for sent in self._sent), default=0), len(tokens) - 1)
+        self._sent.append(tokens)
+        better = None
+        if slot is not None:
+            common = {slot: 0, **{number: common_prefix(held, tokens) for number, held in self._held.items()}}
+            best = max(common, key=lambda number: common[number])
+            better = best if common[best] > common[slot] else None
+            self._held[slot] = tokens
         rate = timings.get("prompt_per_second")
         return Probe(
             expected=expected,
             cached=cached,
             tokens=len(tokens),
-            slot=slot if type(slot) is int else None,
+            slot=slot,
             rate=float(rate) if isinstance(rate, (int, float)) and 0 < rate < 1e9 and (computed or 0) > 1 else None,
+            better=better,
         )
+
+    def _slot(self, answer: Any) -> int | None:
+        """Which slot answered: as it says itself, or else, of several, the one that has a new task."""
+        verbose = answer.get("__verbose") if isinstance(answer, dict) else None
+        said = verbose.get("id_slot") if isinstance(verbose, dict) else None
+        if type(said) is int:
+            return said
+        if not self._several:
+            return None
+        before, self._tasks = self._tasks, look(self._client).tasks
+        changed = [slot for slot, task in self._tasks.items() if task != before.get(slot)]
+        return changed[0] if len(changed) == 1 else None
 
 
 def _text(words: int) -> str:

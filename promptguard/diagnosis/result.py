@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Status = Literal["ok", "in-the-way", "unknown"]
-"""``unknown``: it could not be told; the check says why."""
+Status = Literal["ok", "at-risk", "in-the-way", "unknown"]
+"""``in-the-way``: the task of one agent loses tokens, does not fit or cannot be measured. ``at-risk``: it loses tokens when other
+conversations come. ``unknown``: it could not be told; the check says why.
+"""
 
 Verdict = Literal["clear", "obstructed", "unknown"]
-"""``obstructed``: at least one check is in the way. ``unknown``: there is no server that could be judged."""
+"""``obstructed``: at least one check is in the way. ``clear``: none is, though some may be at risk. ``unknown``: there is no
+server that could be judged.
+"""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,10 @@ class Diagnosis:
     @property
     def in_the_way(self) -> tuple[Check, ...]:
         return tuple(check for check in self.checks if check.status == "in-the-way")
+
+    @property
+    def at_risk(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.status == "at-risk")
 
     @property
     def verdict(self) -> Verdict:

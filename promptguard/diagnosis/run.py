@@ -132,7 +132,7 @@ def _reuse(facts: Facts, ours: Probes | None, failed: Check) -> list[Check]:
         first, *rest = _TRIED
         found.append(replace(failed, name=first))
         return found + [Check(name, "unknown", NOT_TRIED, failed.why) for name in rest]
-    return [*found, prompt_cache(ours), resident_prefix(ours), window(ours), host_cache(ours)]
+    return [*found, prompt_cache(ours), resident_prefix(ours), window(ours), host_cache(facts, ours)]
 
 
 def _projector(facts: Facts, ours: Probes | None) -> Check:
@@ -142,13 +142,13 @@ def _projector(facts: Facts, ours: Probes | None) -> Check:
     what = f"a multimodal projector ({', '.join(facts.modalities)})"
     why = "with it --cache-reuse and --context-shift are off, a prompt gets no checkpoint behind a picture, and it takes memory"
     remedy = "--no-mmproj (LLAMA_ARG_MMPROJ_AUTO=0), if the agent sends text alone"
-    if ours is not None and ours.again.found:
+    if ours is not None and any(each is not None and each.found for each in (ours.again, ours.appended)):
         return Check(name, "ok", f"{what}; text is reused all the same", why, remedy)
     return Check(name, "in-the-way", what, why, remedy)
 
 
 def _doubted(check: Check) -> Check:
     """What a probe showed while others used the server may be their doing."""
-    if check.name not in (*_TRIED, "slots") or check.status != "in-the-way":
+    if check.name not in (*_TRIED, "slots") or check.status not in ("in-the-way", "at-risk"):
         return check
     return replace(check, status="unknown", why="another request may have done that", remedy="")

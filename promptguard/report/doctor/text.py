@@ -10,7 +10,7 @@ from promptguard.report.doctor.words import STATUS, effort, subject, summary
 from promptguard.report.findings.terminal import BOLD, DIM, Paint, painter
 from promptguard.report.plain import encodable, visible
 
-_COLORS: dict[Status, str] = {"ok": "32", "in-the-way": "1;31", "unknown": "1;33"}
+_COLORS: dict[Status, str] = {"ok": "32", "at-risk": "33", "in-the-way": "1;31", "unknown": "1;33"}
 _STATUS = max(map(len, STATUS.values()))
 _NAME = max(map(len, AREA))
 

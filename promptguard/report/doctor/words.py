@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from promptguard.diagnosis.result import Diagnosis, Status
+from collections.abc import Sequence
 
-STATUS: dict[Status, str] = {"ok": "ok", "in-the-way": "in the way", "unknown": "cannot tell"}
+from promptguard.diagnosis.result import Check, Diagnosis, Status
+
+STATUS: dict[Status, str] = {"ok": "ok", "at-risk": "at risk", "in-the-way": "in the way", "unknown": "cannot tell"}
 
 
 def subject(found: Diagnosis) -> str:
@@ -33,9 +35,10 @@ def summary(found: Diagnosis) -> str:
     """The verdict in one line."""
     if found.error is not None:
         return f"cannot be judged: {found.error}"
-    names = [check.name for check in found.in_the_way]
+    parts = [_named(found.in_the_way, "in the way") or "nothing in the way", _named(found.at_risk, "at risk")]
     unknown = sum(check.status == "unknown" for check in found.checks)
-    told = f" ({unknown} could not be told)" if unknown else ""
-    if not names:
-        return f"nothing in the way{told}"
-    return f"{len(names)} in the way: {', '.join(names)}{told}"
+    return "; ".join(filter(None, parts)) + (f" ({unknown} could not be told)" if unknown else "")
+
+
+def _named(checks: Sequence[Check], words: str) -> str:
+    return f"{len(checks)} {words}: {', '.join(check.name for check in checks)}" if checks else ""
