@@ -26,11 +26,13 @@ class FakeSlot:
         self.backwards = backwards
         self.held = dict.fromkeys(numbers, "")
         self.count = 0
+        self.tasks: dict[int, int] = {}
 
     def __call__(self, body: dict[str, Any]) -> dict[str, Any]:
         prompt = "".join(message["content"] for message in body["messages"])
         slot = self.numbers[self.count % len(self.numbers)]
         self.count += 1
+        self.tasks[slot] = self.count
         cached = self._cached(self.held[slot], prompt) if body.get("cache_prompt", self.cache) else 0
         self.held[slot] = prompt
         timings = {"cache_n": cached, "prompt_n": len(prompt) - cached, "prompt_per_second": 500.0}

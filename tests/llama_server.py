@@ -16,6 +16,7 @@ import json, sys, xllamacpp
 settings = json.loads(sys.argv[1])
 params = xllamacpp.CommonParams()
 params.model.path = settings.pop("model")
+params.mmproj.path = settings.pop("projector", "")
 params.warmup = False
 params.fit_params = False
 params.ui = False
@@ -68,7 +69,8 @@ def serve(
         slots: number of slots.
         cache_ram: MiB of the host prompt cache.
         api_key: the key that requests must bring.
-        settings: further fields of ``xllamacpp.CommonParams``, such as ``chat_template``, ``cache_prompt``, ``swa_full``.
+        settings: further fields of ``xllamacpp.CommonParams``, such as ``chat_template``, ``cache_prompt``, ``swa_full``;
+            ``projector`` is the file of a multimodal projector.
     """
     settings |= {"model": str(model), "n_ctx": context, "n_parallel": slots, "cache_ram_mib": cache_ram}
     if api_key is not None:

@@ -9,8 +9,8 @@ from promptguard.diagnosis.result import Check
 _RECURRENT = 16  # tokens by which a recurrent model falls short of a prompt that it has just seen: it goes back to a checkpoint
 NOT_TRIED = "not tried"
 _TURNS = "--slot-prompt-similarity 0 --cache-ram 2048 (MiB of memory, or more)"
-"""What lets conversations take turns in one slot. A slot that is chosen because it is alike saves what it holds to the host cache only
-where less than half of that is of use to the next prompt; one that is chosen because it was not used always does.
+"""What lets conversations take turns in one slot. A slot that is chosen because it is alike saves what it holds to the host cache
+only where less than half of that is of use to the next prompt; one that is chosen because it was not used always does.
 """
 _ASTRAY = {
     "again": "the same prompt",
@@ -80,7 +80,7 @@ def resident_prefix(found: Probes) -> Check:
             name,
             "in-the-way",
             what,
-            "a recurrent or hybrid model can only go back to a checkpoint of its state, and has none where the conversations part",
+            "a recurrent or hybrid model can only go back to a checkpoint, and has none where the conversations part",
             "--ctx-checkpoints 32 (LLAMA_ARG_CTX_CHECKPOINTS), and a build that makes one at each user message",
         )
     return Check(

@@ -142,9 +142,11 @@ def _projector(facts: Facts, ours: Probes | None) -> Check:
     what = f"a multimodal projector ({', '.join(facts.modalities)})"
     why = "with it --cache-reuse and --context-shift are off, a prompt gets no checkpoint behind a picture, and it takes memory"
     remedy = "--no-mmproj (LLAMA_ARG_MMPROJ_AUTO=0), if the agent sends text alone"
-    if ours is not None and any(each is not None and each.found for each in (ours.again, ours.appended)):
+    if ours is None:
+        return Check(name, "unknown", what, why, remedy)
+    if any(each is not None and each.found for each in (ours.again, ours.appended, ours.asked)):
         return Check(name, "ok", f"{what}; text is reused all the same", why, remedy)
-    return Check(name, "in-the-way", what, why, remedy)
+    return Check(name, "in-the-way", f"{what}, and text is not reused", why, remedy)
 
 
 def _doubted(check: Check) -> Check:

@@ -13,6 +13,7 @@ import pytest
 from diagnoses import check
 from gguf_sources import WINDOW, write_source
 from llama_server import Server, serve
+from special_models import hybrid_model, projector, recurrent_model
 
 from promptguard.core.resources import resource
 from promptguard.diagnosis.result import Diagnosis
@@ -39,10 +40,14 @@ def in_the_way(found: Diagnosis) -> list[str]:
     return [check.name for check in found.in_the_way]
 
 
+def at_risk(found: Diagnosis) -> list[str]:
+    return [check.name for check in found.at_risk]
+
+
 def test_healthy(examine: Examine) -> None:
     with serve(default_model(), CONTEXT, endpoint_metrics=True) as server:
         found = examine(server.address)
-    assert in_the_way(found) == []
+    assert (in_the_way(found), at_risk(found)) == ([], ["host-cache"])
     assert [check.name for check in found.checks if check.status == "unknown"] == []
     assert found.server.model == "promptguard-tiny.gguf"
     assert found.server.prefill_rate > 0
@@ -69,17 +74,56 @@ def test_several_slots_divide_the_context(examine: Examine) -> None:
     assert check(found, "context").why.endswith("4 slots may share 1,024")
 
 
-def test_several_slots_where_a_conversation_takes_that_of_another(examine: Examine) -> None:
-    with serve(default_model(), 2 * CONTEXT, slots=2, endpoint_metrics=True) as server:
-        found = examine(server.address)
-    assert in_the_way(found) == ["slots"]
-    assert "--parallel 1" in check(found, "slots").remedy
+STOCK = {"slots": 4, "kv_unified": True, "cache_ram": 8192}
+"""What a llama-server has that is given no flags."""
 
 
-def test_requests_that_wander_between_slots(examine: Examine) -> None:
-    with serve(default_model(), 2 * CONTEXT, slots=2, slot_prompt_similarity=0.0) as server:
+@pytest.mark.parametrize("settings", [{"slots": 2}, STOCK])
+def test_several_slots_where_a_conversation_takes_that_of_another(examine: Examine, settings: dict[str, int]) -> None:
+    with serve(default_model(), 2 * CONTEXT, endpoint_metrics=True, **settings) as server:
+        found = examine(server.address)
+    assert (found.verdict, in_the_way(found), at_risk(found)) == ("clear", [], ["slots"])
+    assert check(found, "slots").found.endswith(" tokens found when a conversation went on after a second one had begun")
+    assert check(found, "slots").remedy.startswith("--parallel 1 --slot-prompt-similarity 0 --cache-ram 2048 ")
+
+
+def test_one_slot_where_conversations_take_turns(examine: Examine) -> None:
+    with serve(default_model(), CONTEXT, cache_ram=2048) as server:
+        found = examine(server.address)
+    assert (in_the_way(found), at_risk(found)) == ([], ["host-cache"])
+    assert check(found, "host-cache").remedy.startswith("--slot-prompt-similarity 0 --cache-ram 2048 ")
+
+
+def test_one_slot_with_the_switches_that_help(examine: Examine, window: Path) -> None:
+    for model in (default_model(), window):
+        with serve(model, CONTEXT, cache_ram=2048, slot_prompt_similarity=0.0) as server:
+            assert at_risk(examine(server.address)) == []
+
+
+@pytest.mark.parametrize(("unified", "reused"), [(False, True), (True, False)])
+def test_conversations_that_name_their_slot_need_their_own_cache(unified: bool, reused: bool) -> None:
+    with serve(default_model(), 2 * CONTEXT, **{**STOCK, "kv_unified": unified}) as server:
+        first, second = server.tokenize("on and on " * 40), server.tokenize("again " * 40)
+        server.complete(first, slot=0)
+        server.complete(second, slot=1)
+        cached, _ = server.complete(first, slot=0)
+    assert cached == (len(first) - 1 if reused else 0)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "astray", "unknown"),
+    [
+        (0.0, "the same prompt", ["prompt-cache", "resident-prefix", "window", "host-cache"]),
+        (0.6, "a prompt with a change in its middle", ["window"]),
+        (0.99, "a prompt that went on", ["prompt-cache", "resident-prefix", "window", "host-cache"]),
+    ],
+)
+def test_requests_that_are_sent_to_another_slot(examine: Examine, similarity: float, astray: str, unknown: list[str]) -> None:
+    with serve(default_model(), 2 * CONTEXT, slots=2, slot_prompt_similarity=similarity) as server:
         found = examine(server.address)
     assert in_the_way(found) == ["slots"]
+    assert [check.name for check in found.checks if check.status == "unknown"] == unknown
+    assert check(found, "slots").found.startswith(f"2 slots; {astray} was sent to slot 0, although slot 1 held more of it: 0 of ")
     assert check(found, "slots").remedy.startswith("--slot-prompt-similarity 0.1 ")
 
 
@@ -100,6 +144,33 @@ def test_a_sliding_window_without_checkpoints(examine: Examine, window: Path) ->
 def test_a_sliding_window_with_the_switch_that_helps(examine: Examine, window: Path) -> None:
     with serve(window, CONTEXT, swa_full=True) as server:
         assert in_the_way(examine(server.address)) == []
+
+
+@pytest.mark.parametrize("make", [recurrent_model, hybrid_model])
+def test_a_model_that_keeps_a_state_without_checkpoints(examine: Examine, tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    with serve(make(tmp_path / "state.gguf"), CONTEXT, n_ctx_checkpoints=0) as server:
+        found = examine(server.address)
+    assert in_the_way(found) == ["prompt-cache", "resident-prefix"]
+    assert {each.remedy.partition(" (")[0] for each in found.in_the_way} == {"--ctx-checkpoints 32"}
+    assert check(found, "window").why.startswith("the state of a recurrent or hybrid model cannot be taken back")
+
+
+@pytest.mark.parametrize("make", [recurrent_model, hybrid_model])
+def test_a_model_that_keeps_a_state_with_checkpoints(examine: Examine, tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    with serve(make(tmp_path / "state.gguf"), CONTEXT) as server:
+        found = examine(server.address)
+    assert in_the_way(found) == []
+    assert check(found, "window").why.startswith("the state of a recurrent or hybrid model cannot be taken back")
+
+
+def test_a_projector_for_pictures(examine: Examine, tmp_path: Path) -> None:
+    pictures = str(projector(tmp_path / "projector.gguf"))
+    with serve(default_model(), CONTEXT, projector=pictures, mmproj_use_gpu=False) as server:
+        read, found = examine(server.address, requests=False), examine(server.address)
+    seen = "a multimodal projector (video, vision)"
+    assert (check(read, "projector").status, check(read, "projector").found) == ("unknown", seen)
+    assert (in_the_way(found), check(found, "projector").found) == ([], f"{seen}; text is reused all the same")
+    assert check(found, "projector").remedy.startswith("--no-mmproj ")
 
 
 def test_a_date_in_the_chat_template(examine: Examine) -> None:
@@ -129,7 +200,7 @@ def test_slots_and_metrics_off(examine: Examine) -> None:
 
 
 def test_the_host_cache_brings_a_prompt_back(examine: Examine) -> None:
-    with serve(default_model(), CONTEXT, cache_ram=64) as server:
+    with serve(default_model(), 2 * CONTEXT, **STOCK) as server:
         found = examine(server.address)
     assert (check(found, "host-cache").status, check(found, "host-cache").why) == ("ok", "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ def test_a_healthy_server_has_nothing_in_the_way(fake: FakeLlamaServer, examine:
     found = examine(fake.url)
     assert (found.verdict, found.in_the_way, found.error) == ("clear", (), None)
     assert (found.server.build, found.server.context, found.server.slots) == ("b9999-abc", 32768, 1)
-    assert (found.requests, found.server.prefill_rate, found.needed) == (7, 500.0, len("hello") + 256)
+    assert (found.requests, found.server.prefill_rate, found.needed) == (8, 500.0, len("hello") + 256)
 
 
 def test_sends_what_an_agent_would_send(fake: FakeLlamaServer, examine: Examine) -> None:
@@ -34,8 +35,8 @@ def test_no_probe_is_like_an_earlier_one(fake: FakeLlamaServer, examine: Examine
     examine(fake.url)
     examine(fake.url)
     bodies = fake.bodies("/v1/chat/completions")
-    assert len(bodies) == 14
-    assert bodies[0] != bodies[7]
+    assert len(bodies) == 16
+    assert bodies[0] != bodies[8]
 
 
 def test_requests_can_be_forbidden(fake: FakeLlamaServer, examine: Examine) -> None:
@@ -63,13 +64,68 @@ def test_a_cache_that_cannot_be_asked_for(fake: FakeLlamaServer, examine: Examin
     )
 
 
-def test_a_prompt_that_wanders_between_slots(fake: FakeLlamaServer, examine: Examine) -> None:
+def two_slots(fake: FakeLlamaServer, *numbers: int) -> FakeSlot:
+    """A server whose slots answer in this order, over and over."""
+    slot = FakeSlot(numbers=numbers)
     fake.answers["/props"] = {**fake.answers["/props"], "total_slots": 2}
-    fake.answers["/slots"] = [{**SLOT, "n_ctx": 32768}, {**SLOT, "id": 1, "n_ctx": 32768}]
-    fake.answers["/v1/chat/completions"] = FakeSlot(numbers=(0, 1))
+    fake.answers["/slots"] = lambda _: [
+        {**SLOT, "id": number, "n_ctx": 32768, "id_task": slot.tasks.get(number, -1)} for number in (0, 1)
+    ]
+    fake.answers["/v1/chat/completions"] = slot
+    return slot
+
+
+def test_a_prompt_that_is_sent_to_another_slot(fake: FakeLlamaServer, examine: Examine) -> None:
+    two_slots(fake, 0, 1)
     found = examine(fake.url)
-    assert check(found, "slots").found == "2 slots; the same prompt went to slot 0, then to slot 1"
+    assert check(found, "slots").found.startswith(
+        "2 slots; the same prompt was sent to slot 1, although slot 0 held more of it: 0 of "
+    )
     assert (check(found, "slots").status, check(found, "prompt-cache").status) == ("in-the-way", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "astray"),
+    [
+        ((0, 0, 1), "a prompt that went on"),
+        ((0, 0, 0, 1), "a prompt with a change in its middle"),
+        ((0, 0, 0, 0, 1), "a new conversation with the same system prompt"),
+    ],
+)
+def test_every_probe_of_one_agent_is_followed(
+    fake: FakeLlamaServer, examine: Examine, numbers: tuple[int, ...], astray: str
+) -> None:
+    two_slots(fake, *numbers)
+    found = examine(fake.url)
+    assert [check.name for check in found.in_the_way] == ["slots"]
+    assert check(found, "slots").found.startswith(f"2 slots; {astray} was sent to slot 1, although slot 0 held more of it: ")
+
+
+def test_a_conversation_that_is_sent_to_another_slot_behind_a_second_one_is_at_risk(
+    fake: FakeLlamaServer, examine: Examine
+) -> None:
+    two_slots(fake, 0, 0, 0, 0, 0, 1, 1, 1)
+    found = examine(fake.url)
+    assert (found.verdict, [check.name for check in found.at_risk]) == ("clear", ["slots"])
+    assert check(found, "slots").remedy.endswith("id_slot in each request, one from 0 to 1 for each conversation")
+
+
+def test_the_slot_of_an_answer_that_does_not_name_it_is_looked_up(fake: FakeLlamaServer, examine: Examine) -> None:
+    slot = two_slots(fake, 0, 0, 1)
+    fake.answers["/v1/chat/completions"] = lambda body: {"timings": slot(body)["timings"]}
+    assert check(examine(fake.url), "slots").found.startswith(
+        "2 slots; a prompt that went on was sent to slot 1, although slot 0 "
+    )
+    fake.answers["/slots"] = (501, {"error": {"message": "off"}})
+    assert check(examine(fake.url), "prompt-cache").remedy == "see the checks template and traffic"
+
+
+def test_risks_are_in_doubt_where_others_use_the_server(fake: FakeLlamaServer, examine: Examine) -> None:
+    sent = fake.answers["/v1/chat/completions"]
+    assert check(examine(fake.url), "host-cache").status == "at-risk"
+    fake.answers["/slots"] = lambda _: [{**SLOT, "n_ctx": 32768, "n_prompt_tokens": 7 * (sent.count == 16)}]
+    found = check(examine(fake.url), "host-cache")
+    assert (found.status, found.why) == ("unknown", "another request may have done that")
 
 
 def test_a_recurrent_model_without_checkpoints(fake: FakeLlamaServer, examine: Examine) -> None:
@@ -83,8 +139,10 @@ def test_a_recurrent_model_without_checkpoints(fake: FakeLlamaServer, examine: E
         return answer
 
     fake.answers["/v1/chat/completions"] = recurrent
-    cache = check(examine(fake.url), "prompt-cache")
+    found = examine(fake.url)
+    cache = check(found, "prompt-cache")
     assert (cache.status, cache.remedy) == ("in-the-way", "--ctx-checkpoints 32 (LLAMA_ARG_CTX_CHECKPOINTS)")
+    assert check(found, "host-cache").remedy == "see the check prompt-cache"
 
 
 def test_a_recurrent_model_with_checkpoints_cannot_be_helped(fake: FakeLlamaServer, examine: Examine) -> None:
@@ -118,12 +176,15 @@ def test_what_an_old_build_reports_counts_more_than_its_number(fake: FakeLlamaSe
     assert check(examine(fake.url), "build").status == "ok"
 
 
-def test_a_projector_is_in_the_way_until_text_is_shown_to_be_reused(fake: FakeLlamaServer, examine: Examine) -> None:
+@pytest.mark.parametrize(("asked", "status"), [(True, "ok"), (False, "in-the-way")])
+def test_a_projector_is_in_the_way_where_text_is_not_reused_at_all(
+    fake: FakeLlamaServer, examine: Examine, asked: bool, status: str
+) -> None:
+    slot = FakeSlot(cache=False)
     fake.answers["/props"] = {**fake.answers["/props"], "modalities": {"vision": True, "audio": False}}
-    read = check(examine(fake.url, requests=False), "projector")
-    assert (read.status, read.found) == ("in-the-way", "a multimodal projector (vision)")
-    assert read.remedy.startswith("--no-mmproj")
-    assert check(examine(fake.url), "projector").status == "ok"
+    fake.answers["/v1/chat/completions"] = lambda body: slot({**body, "cache_prompt": asked and "cache_prompt" in body})
+    read = check(examine(fake.url), "projector")
+    assert (read.status, read.remedy.partition(" ")[0]) == (status, "--no-mmproj")
 
 
 def test_an_embeddings_server_is_in_the_way(fake: FakeLlamaServer, examine: Examine) -> None:
@@ -262,16 +323,33 @@ def test_a_switch_of_the_template_is_named(fake: FakeLlamaServer, examine: Exami
     assert remedy.startswith("--chat-template-kwargs '{\"keep_reasoning\": true}'")
 
 
-@pytest.mark.parametrize(
-    ("form", "when"), [("%H:%M:%S", "with every request"), ("%H:%M", "every minute"), ("%d %b %Y", "at midnight")]
-)
+CLOCKS = [
+    ("%H:%M:%S", "with every request"),
+    ("%H:%M", "every minute"),
+    ("%d %b %Y, %H", "every hour"),
+    ("%d %b %Y", "at midnight"),
+]
+
+
+def printing(form: str, template: str) -> str:
+    return "{{ strftime_now('" + form + "') }}\n" + template
+
+
+@pytest.mark.parametrize(("form", "when"), CLOCKS)
 def test_a_clock_in_the_template_is_in_the_way(fake: FakeLlamaServer, examine: Examine, form: str, when: str) -> None:
-    template = "{{ strftime_now('" + form + "') }} " + fake.answers["/props"]["chat_template"]
+    template = printing(form, fake.answers["/props"]["chat_template"])
+    today = datetime.now(timezone.utc).strftime("%d %b %Y")
     fake.answers["/props"] = {**fake.answers["/props"], "chat_template": template}
+    fake.answers["/apply-template"] = lambda body: {"prompt": f"{today}\n{body['messages'][0]['content']}"}
     date = check(examine(fake.url, requests=False), "template-date")
-    # The fake server prints no date of its own: a day counts as pinned then, a clock that runs never does.
-    assert date.status == ("ok" if form == "%d %b %Y" else "in-the-way")
-    assert date.status == "ok" or date.found == f"PG501: prints a date or time that changes {when}"
+    assert (date.status, date.found) == ("in-the-way", f"PG501: prints a date or time that changes {when}")
+
+
+@pytest.mark.parametrize(("form", "status"), [(form, "ok" if form == "%d %b %Y" else "in-the-way") for form, _ in CLOCKS])
+def test_only_a_date_can_be_a_fixed_one(fake: FakeLlamaServer, examine: Examine, form: str, status: str) -> None:
+    template = printing(form, fake.answers["/props"]["chat_template"])
+    fake.answers["/props"] = {**fake.answers["/props"], "chat_template": template}  # what the server renders has no date of today
+    assert check(examine(fake.url, requests=False), "template-date").status == status
 
 
 def test_a_template_that_does_not_end_cannot_be_judged(fake: FakeLlamaServer, examine: Examine) -> None:
