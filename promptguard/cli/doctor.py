@@ -64,6 +64,8 @@ def doctor(
 
     An API key is read from the environment variable PROMPTGUARD_API_KEY.
 
+    In the way is what costs one agent alone tokens; at risk is what does so when other conversations come.
+
     Exit codes: 0 nothing is in the way, 1 something is, 2 there is no llama-server that can be judged.
     """
     from promptguard.cli.complain import complain

@@ -41,8 +41,7 @@ CATALOG: tuple[Entry, ...] = (
         "Is this the address of the server?",
         "the answer to `GET /props`, its `Server` and `Via` headers",
         "`--server` takes the address without `/v1` or another path of the API; with one the check is in the way. A proxy in "
-        "between "
-        "is said, since it decides which server a request goes to.",
+        "between is said, since it decides which server a request goes to.",
         "`--server http://HOST:PORT`; in nginx `proxy_buffering off` and one server in `upstream`",
     ),
     Entry(
@@ -50,8 +49,8 @@ CATALOG: tuple[Entry, ...] = (
         "server",
         "Does the build say what it cached?",
         "`build_info` of `/props`, and `timings.cache_n` of an answer, which counts more",
-        "Without the figure nothing can be measured. It is there since September 2025 (b6451 and later have it); a build without "
-        "the figure is in the way. A build that does not say its number is judged by its answers.",
+        "Without the figure nothing can be measured. It is there since September 2025 (b6451 and later have it); a build "
+        "without the figure is in the way. A build that does not say its number is judged by its answers.",
         "a newer llama.cpp",
     ),
     Entry(
@@ -76,11 +75,9 @@ CATALOG: tuple[Entry, ...] = (
         "server",
         "Does anybody else use the server?",
         "two looks at `/slots` and `/metrics` with nothing of ours in between, and one behind the probes, where exactly ours "
-        "have to "
-        "have been added",
+        "have to have been added",
         "Another request takes the slot, and with it the cache, between two turns. In the way where a slot is at work or a "
-        "counter "
-        "moved; no probe is sent then, and what probes showed until then is in doubt.",
+        "counter moved; no probe is sent then, and what probes showed until then is in doubt.",
         "one client at a time; in CI a `concurrency` group for the board",
     ),
     Entry(
@@ -98,11 +95,10 @@ CATALOG: tuple[Entry, ...] = (
         "prompt",
         "Does the chat template print a date?",
         "the chat template of `/props`, rendered at two times; and what the server itself renders today",
-        "What stands behind a date is computed again when it changes: rule PG501. A date that the server is given as a fixed one "
-        "is fine.",
-        '`--chat-template-kwargs \'{"date_string": "01 Jan 2026"}\'` (`LLAMA_ARG_CHAT_TEMPLATE_KWARGS`), or a template without '
-        "a date: "
-        "`--chat-template-file FILE` (`LLAMA_ARG_CHAT_TEMPLATE_FILE`)",
+        "What stands behind a date is computed again when it changes: rule PG501. A date that the server is given as a fixed "
+        "one is fine.",
+        '`--chat-template-kwargs \'{"date_string": "01 Jan 2026"}\'` (`LLAMA_ARG_CHAT_TEMPLATE_KWARGS`), or a template without a '
+        "date: `--chat-template-file FILE` (`LLAMA_ARG_CHAT_TEMPLATE_FILE`)",
     ),
     Entry(
         "template",
@@ -110,8 +106,7 @@ CATALOG: tuple[Entry, ...] = (
         "Does the chat template print the history as it was?",
         "the chat template of `/props`, rendered turn by turn in the conversations of `promptguard template check`",
         "Rules PG502 to PG506. In the way where tokens are lost at tool calls, or the tools are printed at another place. What "
-        "is "
-        "lost only at new user messages, or depends on how the model writes, is said and not in the way.",
+        "is lost only at new user messages, or depends on how the model writes, is said and not in the way.",
         "the switch of the template that mends it (`--chat-template-kwargs`), or a corrected template (`--chat-template-file "
         "FILE`)",
     ),
@@ -129,15 +124,18 @@ CATALOG: tuple[Entry, ...] = (
         "slots",
         "reuse",
         "Does a conversation find its slot?",
-        "`total_slots` of `/props`; the slot that answered each probe; and, where there are several slots, the first "
-        "conversation, "
+        "`total_slots` of `/props`; the slot of each probe, as the answer or `/slots` tells it; and the first conversation, "
         "which goes on after a second one began with the same system prompt",
-        "The server gives a request to the slot whose prompt is most like it, and below `--slot-prompt-similarity` to the one "
-        "that "
-        "was not used for the longest time. So the same prompt can land in another slot, and a second conversation of the same "
-        "agent "
-        "takes the slot of the first although others are free. Without probes several slots are a cannot tell.",
-        "`--parallel 1` (`LLAMA_ARG_N_PARALLEL`), or `id_slot` in each request",
+        "The server gives a request to the slot whose prompt is most like it, if more than `--slot-prompt-similarity` of the "
+        "request is there already, and else to the one that was not used for the longest time. With 0, or a high value, a "
+        "request of one agent is sent away from the slot that holds its beginning: in the way. With the default of 0.1 it is "
+        "not, but a second conversation of the same agent takes the slot of the first although others are free: at risk. "
+        "Without probes several slots are a cannot tell.",
+        "`--slot-prompt-similarity 0.1` with several slots. For conversations that take turns `--parallel 1` "
+        "(`LLAMA_ARG_N_PARALLEL`) `--slot-prompt-similarity 0 --cache-ram N` (`LLAMA_ARG_CACHE_RAM`): whatever comes, the slot "
+        "saves what it holds. Or a slot for each, `id_slot` in each request, and `--no-kv-unified` (`LLAMA_ARG_KV_UNIFIED`), "
+        "which divides the context: with the unified one, which is the default without `--parallel`, idle slots are cleared, "
+        "and a request with `id_slot` finds nothing",
     ),
     Entry(
         "resident-prefix",
@@ -145,9 +143,9 @@ CATALOG: tuple[Entry, ...] = (
         "Does a new conversation find the tools and the system prompt?",
         "a probe with the same system prompt and another first message",
         "That is what a warm-up is for. A model with a sliding window, or a recurrent one, can go back to where two "
-        "conversations part "
-        "only with a checkpoint there; llama-server makes one at a user message.",
-        "`--ctx-checkpoints 32` (`LLAMA_ARG_CTX_CHECKPOINTS`, on by default), `--swa-full` (`LLAMA_ARG_SWA_FULL`)",
+        "conversations part only with a checkpoint there; llama-server makes one at a user message.",
+        "`--ctx-checkpoints 32` (`LLAMA_ARG_CTX_CHECKPOINTS`, on by default); with a sliding window `--swa-full` "
+        "(`LLAMA_ARG_SWA_FULL`)",
     ),
     Entry(
         "window",
@@ -155,20 +153,21 @@ CATALOG: tuple[Entry, ...] = (
         "What does a change in the middle cost?",
         "a probe with a system prompt that is changed in its middle",
         "An ordinary model keeps what stands in front of the change. A sliding window has forgotten it: everything is computed "
-        "again. "
-        "The probe sees windows of up to about 1,000 tokens. For a recurrent model no flag helps, so the check is not in the "
-        "way there.",
+        "again. The probe sees windows of up to about 1,000 tokens. For a recurrent model no flag helps, so the check is not in "
+        "the way there.",
         "`--swa-full` (`LLAMA_ARG_SWA_FULL`)",
     ),
     Entry(
         "host-cache",
         "reuse",
         "Does a conversation survive another one in between?",
-        "a short probe of something else, then the last prompt once more",
+        "a short probe of something else, then the last prompt once more; with one slot also the first conversation, which goes "
+        "on after a second one began with the same system prompt",
         "With one slot only the host prompt cache can bring it back (`--cache-ram`, 8,192 MiB by default, of the memory that a "
-        "Jetson "
-        "shares with its GPU). A replay needs none, and measures most cleanly without. Never in the way.",
-        "`--cache-ram N` (`LLAMA_ARG_CACHE_RAM`), or `--parallel 2`",
+        "Jetson shares with its GPU). Where it cannot, that is at risk: one conversation at a time loses nothing, and a replay "
+        "measures most cleanly without. A slot that is found by its likeness is saved there only where less than half of it is "
+        "of use to the next prompt; with a similarity of 0 it always is.",
+        "`--cache-ram N` (`LLAMA_ARG_CACHE_RAM`) with `--slot-prompt-similarity 0`",
     ),
     Entry(
         "projector",
@@ -176,8 +175,7 @@ CATALOG: tuple[Entry, ...] = (
         "Is a multimodal projector loaded?",
         "`modalities` of `/props`",
         "llama-server switches `--cache-reuse` and `--context-shift` off with one, and makes no checkpoint behind a picture. In "
-        "the way "
-        "unless a probe shows that text is reused all the same.",
+        "the way where no probe finds anything again; without probes a cannot tell.",
         "`--no-mmproj` (`LLAMA_ARG_MMPROJ_AUTO`)",
     ),
     Entry(

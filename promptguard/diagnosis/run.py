@@ -142,9 +142,10 @@ def _projector(facts: Facts, ours: Probes | None) -> Check:
     what = f"a multimodal projector ({', '.join(facts.modalities)})"
     why = "with it --cache-reuse and --context-shift are off, a prompt gets no checkpoint behind a picture, and it takes memory"
     remedy = "--no-mmproj (LLAMA_ARG_MMPROJ_AUTO=0), if the agent sends text alone"
-    if ours is None:
+    tried = [each for each in (ours.again, ours.appended, ours.asked) if each is not None] if ours is not None else []
+    if not tried or any(each.astray or each.cached is None for each in tried):
         return Check(name, "unknown", what, why, remedy)
-    if any(each is not None and each.found for each in (ours.again, ours.appended, ours.asked)):
+    if any(each.found for each in tried):
         return Check(name, "ok", f"{what}; text is reused all the same", why, remedy)
     return Check(name, "in-the-way", f"{what}, and text is not reused", why, remedy)
 

@@ -39,7 +39,7 @@ def doctor(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 def test_nothing_in_the_way(doctor, address: str) -> None:
     done = doctor("--server", address, "--task", "task")
     assert (done.code, done.err) == (0, "")
-    assert done.out.endswith("\nnothing in the way\n")
+    assert done.out.endswith("\nnothing in the way; 1 at risk: host-cache\n")
     assert "the task tiny takes" in done.out
 
 

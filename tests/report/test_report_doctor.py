@@ -14,8 +14,9 @@ SERVER = Server("llama-server", "b9999", "model.gguf", 2, 4096, 812.4)
 CHECKS = (
     Check("address", "ok", "answers at http://h"),
     Check("traffic", "unknown", "cannot be seen", "it is off", "--slots"),
-    Check("host-cache", "ok", "1 of 2 tokens found", "", "--cache-ram 2048"),
-    Check("slots", "in-the-way", "2 slots", "one takes the other's", "--parallel 1"),
+    Check("prompt-cache", "in-the-way", "1 of 9 tokens found", "it is off", "--cache-prompt"),
+    Check("slots", "at-risk", "2 slots", "one takes the other's", "--parallel 1"),
+    Check("window", "ok", "1 of 2 tokens found", "", "--swa-full"),
 )
 FOUND = Diagnosis("http://h", SERVER, CHECKS, "four-tool", 5000, 7, 4321)
 TEXT = """http://h: llama-server b9999, model.gguf, 2 slots of 4,096 tokens
@@ -27,14 +28,17 @@ The server
                set  --slots
 
 Reuse
-  ok           host-cache        1 of 2 tokens found
-               tip  --cache-ram 2048
-  in the way   slots             2 slots
+  in the way   prompt-cache      1 of 9 tokens found
+               why  it is off
+               set  --cache-prompt
+  at risk      slots             2 slots
                why  one takes the other's
                set  --parallel 1
+  ok           window            1 of 2 tokens found
+               tip  --swa-full
 
 7 prompts were sent, of which the server computed 4,321 tokens, 812 tokens a second
-1 in the way: slots (1 could not be told)
+1 in the way: prompt-cache; 1 at risk: slots (1 could not be told)
 """
 
 
@@ -43,7 +47,9 @@ def test_text() -> None:
 
 
 def test_colour_is_for_terminals() -> None:
-    assert "\x1b[1;31min the way \x1b[0m  slots" in render(FOUND, "text", color=True)
+    text = render(FOUND, "text", color=True)
+    assert "\x1b[1;31min the way \x1b[0m  prompt-cache" in text
+    assert "\x1b[33mat risk    \x1b[0m  slots" in text
 
 
 def test_json_is_as_its_schema_says() -> None:
@@ -53,7 +59,7 @@ def test_json_is_as_its_schema_says() -> None:
     assert value["checks"][3] == {
         "name": "slots",
         "area": "reuse",
-        "status": "in-the-way",
+        "status": "at-risk",
         "found": "2 slots",
         "why": "one takes the other's",
         "remedy": "--parallel 1",
@@ -67,6 +73,14 @@ def test_markdown_escapes_what_a_server_says() -> None:
     assert row == (
         "| address | **in the way** | &#60;b&#62;&#124;&#64;&#8203;team |  | <code>--server &#96;x&#96;&#124;</code> |"
     )
+
+
+def test_what_is_only_at_risk_does_not_obstruct() -> None:
+    found = Diagnosis("http://h", SERVER, CHECKS[3:])
+    assert json.loads(render(found, "json"))["verdict"] == "clear"
+    assert render(found, "text").endswith("\nnothing in the way; 1 at risk: slots\n")
+    assert "### promptguard doctor: nothing in the way\n" in render(found, "markdown")
+    assert "| slots | **at risk** | 2 slots | one takes the other's | <code>--parallel 1</code> |" in render(found, "markdown")
 
 
 @pytest.mark.parametrize("form", FORMATS)
