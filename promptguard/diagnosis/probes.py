@@ -24,6 +24,10 @@ TOKENS = 2048
 LEAST_TOKENS = 256
 _ROOM = 256  # for the appended messages, what the chat template prints around them, and the generated token
 _SHORT = 48  # tokens of a short message, about
+_SYSTEM = 0.6
+"""How much of a prompt is its system prompt: as with an agent, more than half. A server saves what a slot holds to its host cache
+where less than half of that is of use to the next prompt, so that near one half chance would decide what is seen.
+"""
 _CALIBRATION = 200  # words that are counted to know how many tokens a word takes
 
 _WORDS = (
@@ -148,9 +152,10 @@ class _Prober:
         self._system_role = True
 
     def run(self) -> Probes:
-        half = self._tokens // 2
-        system = self._words(half)
-        opening = self._messages(system, self._words(half - _SHORT))
+        size = int(_SYSTEM * self._tokens)
+        question = self._tokens - size - _SHORT
+        system = self._words(size)
+        opening = self._messages(system, self._words(question))
         first, again = self._send(opening), self._send(opening)
         if first.cached is None or again.astray:
             return Probes(first, again)
@@ -163,7 +168,7 @@ class _Prober:
         middle = len(system) // 2
         edited = f"{system[:middle]} {secrets.token_hex(4)} {system[middle:]}"
         # Both leave a long prompt behind: what a window has forgotten shows only then.
-        second = self._messages(edited, self._words(half - _SHORT))
+        second = self._messages(edited, self._words(question))
         changed = self._send(second)
         other = self._send(self._messages(edited, self._words(_SHORT)))
         last = [*second, *self._reply()]

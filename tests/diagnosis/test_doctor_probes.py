@@ -77,7 +77,9 @@ def two_slots(fake: FakeLlamaServer, *numbers: int) -> FakeSlot:
 
 def test_a_prompt_that_is_sent_to_another_slot(fake: FakeLlamaServer, examine: Examine) -> None:
     two_slots(fake, 0, 1)
+    fake.answers["/props"]["modalities"] = {"vision": True}
     found = examine(fake.url)
+    assert check(found, "projector").status == "unknown"
     assert check(found, "slots").found.startswith(
         "2 slots; the same prompt was sent to slot 1, although slot 0 held more of it: 0 of "
     )
