@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.probing.compare import Found, cause_of, compare, tokens_behind
 from promptguard.probing.factors import (
     STEPS,
@@ -24,7 +24,7 @@ from promptguard.probing.factors import (
 )
 from promptguard.probing.locate import Files
 from promptguard.probing.parts import Part, parts, written
-from promptguard.probing.processes import Built, Failure, Launcher, Run, shown
+from promptguard.probing.processes import INSIDE, Built, Failure, Launcher, Run, shown
 from promptguard.probing.result import Difference, Location, ProbeResult
 from promptguard.probing.targets import target
 from promptguard.prompts.counting import counter
@@ -71,9 +71,13 @@ def probe(
 
     Raises:
         ConfigError: the builder cannot be found from another process, or an argument cannot be used.
-        PromptguardError: the builder fails, does not end in time, or returns what is no prompt.
+        PromptguardError: the builder fails, does not end in time, or returns what is no prompt; or its module calls ``probe`` when
+            it is imported.
     """
     begin = time.perf_counter()
+    if INSIDE in os.environ:  # each of these processes would start as many again
+        what = "probe was called while its builder was imported or run"
+        raise PromptguardError(what, hint='put the call under if __name__ == "__main__":')
     if runs < 1 or timeout <= 0:
         raise ConfigError("there is nothing to do", where="runs" if runs < 1 else "timeout", hint="give a larger number")
     if python is not None and not isinstance(build, str):
