@@ -94,13 +94,16 @@ class Promptguard:
         __tracebackhide__ = True
         from promptguard.probing.result import Probed
         from promptguard.probing.run import RUNS, TIMEOUT, probe
+        from promptguard.probing.targets import target_of_this_process
         from promptguard.report.probes import render
 
         settings: dict[str, Any] = {
             "runs": runs or self._option("runs") or RUNS,
             "timeout": timeout or self._option("timeout") or TIMEOUT,
         }
-        result: ProbeResult = _do(lambda: probe(build, args=args, whole=whole, tokenizer=tokenizer, **settings))
+        result: ProbeResult = _do(
+            lambda: probe(target_of_this_process(build), args=args, whole=whole, tokenizer=tokenizer, **settings)
+        )
         self._note(f"{result.builder} {'is stable' if result.stable else 'changes'} ({result.tokens:,} tokens)")
         if not result.stable:
             raise AssertionError(render([Probed(result.builder, result)], "text").rstrip())

@@ -26,7 +26,7 @@ from promptguard.probing.locate import Files
 from promptguard.probing.parts import Part, parts, written
 from promptguard.probing.processes import INSIDE, Built, Failure, Launcher, Run, shown
 from promptguard.probing.result import Difference, Location, ProbeResult
-from promptguard.probing.targets import target
+from promptguard.probing.targets import Target, target
 from promptguard.prompts.counting import counter
 
 RUNS = 6
@@ -39,7 +39,7 @@ TIMEOUT = 60.0
 
 
 def probe(
-    build: Callable[..., Any] | str,
+    build: Callable[..., Any] | str | Target,
     *,
     args: Mapping[str, Any] | None = None,
     whole: bool = False,
@@ -82,7 +82,9 @@ def probe(
         raise ConfigError("there is nothing to do", where="runs" if runs < 1 else "timeout", hint="give a larger number")
     if python is not None and not isinstance(build, str):
         raise ConfigError("another interpreter needs the name of a builder", where="python", hint="give it as module:function")
-    found = target(build)
+    found = build if isinstance(build, Target) else target(build)
+    if python is not None:
+        found = replace(found, path=())
     given = dict(args or {})
     try:
         json.dumps(given)
