@@ -23,9 +23,9 @@ from promptguard.probing.factors import (
     places,
 )
 from promptguard.probing.locate import Files
-from promptguard.probing.parts import Part, parts, written
+from promptguard.probing.parts import Part, parts, uncompared, written
 from promptguard.probing.processes import INSIDE, Built, Failure, Launcher, Run, shown
-from promptguard.probing.result import Difference, Location, ProbeResult
+from promptguard.probing.result import Difference, Location, ProbeResult, Uncompared, in_words
 from promptguard.probing.targets import Target, target
 from promptguard.prompts.counting import counter
 
@@ -71,8 +71,8 @@ def probe(
 
     Raises:
         ConfigError: the builder cannot be found from another process, or an argument cannot be used.
-        PromptguardError: the builder fails, does not end in time, or returns what is no prompt; or its module calls ``probe`` when
-            it is imported.
+        PromptguardError: the builder fails, does not end in time, or returns what is no prompt; or ``probe`` is called while
+            a builder's module is imported for it.
     """
     begin = time.perf_counter()
     if INSIDE in os.environ:  # each of these processes would start as many again
@@ -135,16 +135,19 @@ class _Probe:
         elif self._differs(others) is not None:
             self._notes.append("what else it changes with can be told when it gives the same prompt in each process")
         self._say_what_stayed(varied, base)
+        prompts = [prompt for one in (base, second, *others) if isinstance(one, Built) for prompt in one.prompts]
+        beside = _uncompared(prompts)
         return ProbeResult(
             builder=self._name,
             location=Location(shown(base.place[0]), base.place[1]) if base.place is not None else None,
             differences=tuple(self._merged(found)),
             varied=tuple(factor for factor in VARIED if factor in varied),
-            notes=tuple(self._notes),
+            notes=(*self._notes, *in_words(beside)),
             runs=self._made,
             tokens=self._counter.count("\n".join(map(written, self._base))),
             tokenizer=self._counter.name,
             seconds=time.perf_counter() - begin,
+            uncompared=beside,
         )
 
     def _run(self, runs: Sequence[Run], *, needed: int = 0) -> list[Built | Failure]:
@@ -248,3 +251,13 @@ class _Probe:
             tokens_lost=tokens_behind(self._base, found, self._counter),
             location=self._files.place(found.text, found.character) if found.text is not None else None,
         )
+
+
+def _uncompared(prompts: Sequence[str]) -> tuple[Uncompared, ...]:
+    """What is not compared of the prompts of all runs, in the order in which it stands there."""
+    texts: dict[str, set[str | None]] = {}
+    each = [uncompared(json.loads(prompt)) for prompt in dict.fromkeys(prompts)]
+    for keys in each:
+        for key in keys:
+            texts[key] = {json.dumps(other[key]) if key in other else None for other in each}
+    return tuple(Uncompared(key, changes=len(values) > 1) for key, values in texts.items())
