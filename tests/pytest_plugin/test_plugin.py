@@ -110,10 +110,9 @@ def test_it(promptguard):
 def test_a_name_leads_where_an_import_of_the_test_leads(
     folder: str, options: tuple[str, ...], run: Pytest, tmp_path: Path
 ) -> None:
-    for name, rules in (("src/inner", "mine"), ("tests/inner", "another")):
+    for name in ("src/inner", "tests"):
         (tmp_path / name).mkdir(parents=True)
-        (tmp_path / name / "__init__.py").touch()
-        (tmp_path / name / "app.py").write_text(f"def build(): return {rules!r}\nassert {rules!r} == 'mine'")
+    (tmp_path / "src/inner/app.py").write_text("def build(): return 'You plan journeys.'")
     ini = ("-o", "pythonpath=src", "-o", "promptguard_runs=1", "--rootdir", str(tmp_path))
     done = run(LAYOUT, *ini, *options, folder=folder)
     assert outcomes(done) == {"passed": 1}, done.stdout
