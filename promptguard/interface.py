@@ -6,15 +6,16 @@ Keyword arguments are the flags of the commands. What is not given comes from th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from promptguard.core.config import check_option
-from promptguard.core.errors import ConfigError
+from promptguard.core.errors import ConfigError, PromptguardError
 from promptguard.core.options import LINT_OPTIONS, REPLAY_OPTIONS
-from promptguard.probing.run import probe as probe
+from promptguard.core.wording import say_of_arguments
+from promptguard.probing import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,13 +27,26 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 
 
+@contextmanager
+def _speaking_of_arguments() -> Iterator[None]:
+    try:
+        yield
+    except PromptguardError as error:
+        say_of_arguments(error)
+        raise
+
+
+probe = _speaking_of_arguments()(run.probe)
+
+
+@_speaking_of_arguments()
 def lint(
     paths: PathLike | Sequence[PathLike] = (),
     *,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    extend_select: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    extend_select: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
     pedantic: bool | None = None,
     tokenizer: str | None = None,
     baseline: PathLike | None = None,
@@ -43,7 +57,8 @@ def lint(
 
     Args:
         paths: files and folders; none is the current folder.
-        select: rules that report, as codes (``PG101``), prefixes of codes (``PG1``) or names (``clock``).
+        select: rules that report, as codes (``PG101``), prefixes of codes (``PG1``) or names (``clock``); here and below one
+            text stands for a list of one, and rules in it may be joined by commas.
         ignore: rules that do not report.
         extend_select: further rules that report.
         exclude: files and folders to leave out, in the words of .gitignore.
@@ -66,24 +81,25 @@ def lint(
     from promptguard.linting.run import collect, find_targets, lint_files
 
     flags = {
-        "select": tuple(select),
-        "ignore": tuple(ignore),
-        "extend_select": tuple(extend_select),
-        "exclude": tuple(exclude),
+        "select": _texts("select", select),
+        "ignore": _texts("ignore", ignore),
+        "extend_select": _texts("extend_select", extend_select),
+        "exclude": _texts("exclude", exclude),
         "pedantic": pedantic,
         "tokenizer": tokenizer,
-        "baseline": _text(baseline),
+        "baseline": _path("baseline", baseline),
         "jobs": jobs,
-        "config": _text(config),
+        "config": _path("config", config),
     }
     _check(flags, LINT_OPTIONS)
+    given = _paths(paths)
     plan = make_plan(flags)
     known = read_baseline(plan.baseline) if plan.baseline is not None else None
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    results = lint_files(find_targets([os.fspath(path) for path in given], plan), plan.settings, jobs=plan.jobs)
+    results = lint_files(find_targets(given, plan), plan.settings, jobs=plan.jobs)
     return collect(known.without(result) if known is not None else result for result in results)
 
 
+@_speaking_of_arguments()
 def replay(
     *,
     task: PathLike | None = None,
@@ -154,22 +170,48 @@ def replay(
 
     files = {"task": task, "system": system, "context": context, "tools": tools, "chat_template": chat_template}
     files |= {"model": model, "model_from": model_from}
-    flags: dict[str, Any] = {name: _text(file) for name, file in files.items()}
+    flags: dict[str, Any] = {name: _path(name, file) for name, file in files.items()}
     flags |= {"server": server, "engine": engine, "slot": slot, "ctx_size": ctx_size, "swa_full": swa_full, "timeout": timeout}
     flags |= {"min_hit_rate": min_hit_rate, "prompt_loss_tolerance": prompt_loss_tolerance}
     flags |= {"engine_loss_tolerance": engine_loss_tolerance, "live": live, "max_turns": max_turns, "max_tokens": max_tokens}
     flags |= {"compare_uncached": compare_uncached, "seed": seed}
     _check(flags, REPLAY_OPTIONS)
     flags.update((name, Path(flags[name])) for name in files if flags[name] is not None)
-    settings = replay_settings(flags, Path(config) if config is not None else None)
+    configuration = _path("config", config)
+    settings = replay_settings(flags, Path(configuration) if configuration is not None else None)
     for name in ("report", "output_format"):  # what a command prints
         settings.pop(name, None)
-    accepted = acceptance(_text(config)) if settings.get("chat_template") is not None else None
+    accepted = acceptance(configuration) if settings.get("chat_template") is not None else None
     return execute(settings, inject=inject, progress=_silent, accepted=accepted, engines=engines)
 
 
-def _text(path: PathLike | None) -> str | None:
-    return os.fspath(path) if path is not None else None
+def _path(name: str, path: object) -> str | None:
+    if path is None:
+        return None
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise ConfigError(f"must be a path, and is a {type(path).__name__}", where=name)
+    return text
+
+
+def _paths(paths: object) -> list[str]:
+    if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
+        paths = [paths]
+    found = [_path("paths", path) for path in paths]
+    if None in found:
+        raise ConfigError(
+            "must be a path or a list of paths, and is None", where="paths", hint="leave it out for the current folder"
+        )
+    return [path for path in found if path is not None]
+
+
+def _texts(name: str, given: object) -> tuple[str, ...]:
+    """A list of texts, or one; whether they are texts is checked as in the configuration file."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise ConfigError("must be a text or a list of texts", where=name)
+    return tuple(given)
 
 
 def _check(flags: Mapping[str, Any], options: Sequence[Any]) -> None:

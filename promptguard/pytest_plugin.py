@@ -6,6 +6,7 @@ Importing it imports nothing but pytest; what a method needs is imported when it
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -92,16 +93,21 @@ class Promptguard:
         Args: as ``promptguard.probe``. ``build`` may be a function at the top level of the test module.
         """
         __tracebackhide__ = True
-        from promptguard.probing.result import Probed
-        from promptguard.probing.run import RUNS, TIMEOUT, probe
+        from promptguard.interface import probe
+        from promptguard.probing.result import Probed, in_words
+        from promptguard.probing.run import RUNS, TIMEOUT
+        from promptguard.probing.targets import target_of_this_process
         from promptguard.report.probes import render
 
         settings: dict[str, Any] = {
             "runs": runs or self._option("runs") or RUNS,
             "timeout": timeout or self._option("timeout") or TIMEOUT,
         }
-        result: ProbeResult = _do(lambda: probe(build, args=args, whole=whole, tokenizer=tokenizer, **settings))
-        self._note(f"{result.builder} {'is stable' if result.stable else 'changes'} ({result.tokens:,} tokens)")
+        result: ProbeResult = _do(
+            lambda: probe(target_of_this_process(build), args=args, whole=whole, tokenizer=tokenizer, **settings)
+        )
+        verdict = "is stable" if result.stable else "changes"
+        self._note("; ".join([f"{result.builder} {verdict} ({result.tokens:,} tokens)", *in_words(result.uncompared)]))
         if not result.stable:
             raise AssertionError(render([Probed(result.builder, result)], "text").rstrip())
         return result
@@ -119,10 +125,11 @@ class Promptguard:
         __tracebackhide__ = True
         from promptguard.linting.turns import tell_turns
         from promptguard.report.templates import render
+        from promptguard.report.templates.words import VERDICTS
 
         given = os.fspath(chat_template) if chat_template is not None else None
         story = _do(lambda: tell_turns(messages, tools, given))
-        self._note(f"{story.path} {'keeps' if story.verdict == 'preserving' else 'breaks'} the prefix")
+        self._note(f"{story.path} {VERDICTS[story.verdict]}")
         if story.verdict != "preserving":
             raise AssertionError(render([story], "text").rstrip())
 
@@ -157,6 +164,7 @@ class Promptguard:
             options: as ``promptguard.replay``.
         """
         __tracebackhide__ = True
+        from promptguard.core.wording import arguments_for_flags
         from promptguard.interface import replay
         from promptguard.report.text import render
 
@@ -171,7 +179,7 @@ class Promptguard:
             f"hit rate {result.hit_rate:.1%} of a possible {result.ceiling:.1%}, prompt loss {result.prompt_loss:,} tokens"
         )
         if not result.passed:
-            raise AssertionError(render(result).rstrip())
+            raise AssertionError(_say_of_options(arguments_for_flags(render(result).rstrip())))
         return result
 
     def _option(self, name: str) -> Any:
@@ -202,5 +210,14 @@ def _do(action: Callable[[], Any]) -> Any:
     try:
         return action()
     except PromptguardError as error:
+        error.where = "min" if error.where == "min_hit_rate" else error.where
+        error.hint = _say_of_options(error.hint) if error.hint is not None else None
         problem = str(error)
     raise AssertionError(f"cannot be judged: {problem}")
+
+
+def _say_of_options(text: str) -> str:
+    """Name the options of the plugin beside the arguments."""
+    text = re.sub(r"(?<![\w-])min_hit_rate=", "min=", text)
+    names = {"min": "min-hit-rate"} | {name.replace("-", "_"): name for name, *_ in _OPTIONS}
+    return re.sub(rf"(?<![\w-])({'|'.join(names)})=", lambda found: f"{found[0]} or --promptguard-{names[found[1]]}", text)

@@ -41,6 +41,23 @@ def test_lint(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "system.j2"]
 
 
+def test_lint_takes_one_text_for_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("system.j2").write_text("Now: {{ now() }}, {{ uuid4() }}\nYou are an agent.\n")
+
+    def codes(**options: str) -> list[str]:
+        return [finding.code for finding in promptguard.lint(**options).findings]  # type: ignore[arg-type]
+
+    assert codes(select="PG101,PG102") == ["PG101", "PG102"]
+    assert (
+        codes(select="PG102")
+        == codes(ignore="PG101")
+        == codes(select="clock", extend_select="PG102", ignore="PG101")
+        == ["PG102"]
+    )
+    assert codes(exclude="*.j2") == []
+
+
 def test_replay(tmp_path: Path) -> None:
     write_task(tmp_path)
     result = promptguard.replay(task=tmp_path / "task", min_hit_rate=0.1)
@@ -65,6 +82,19 @@ def test_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: promptguard.replay(task="no/such"), "no/such"),
         (lambda: promptguard.lint(select=["PG000"]), "PG000"),
         (lambda: promptguard.lint(jobs=0), "jobs: must be between 1 and 1024"),
+        (lambda: promptguard.lint(select="PG000"), "^select: there is no rule 'PG000'"),
+        (lambda: promptguard.lint(tokenizer="no/such"), "^tokenizer: there is no file no/such"),
+        (lambda: promptguard.lint(3), "^paths: must be a path, and is a int"),
+        (lambda: promptguard.lint([b"x"]), "^paths: must be a path, and is a bytes"),
+        (lambda: promptguard.lint(None), "^paths: must be a path or a list of paths, and is None; leave it out"),
+        (lambda: promptguard.lint(select=3), "^select: must be a text or a list of texts"),
+        (lambda: promptguard.lint(ignore=[3]), "^ignore: must be a list of strings"),
+        (lambda: promptguard.lint(exclude=None), "^exclude: must be a text or a list of texts"),
+        (lambda: promptguard.lint(baseline=3), "^baseline: must be a path, and is a int"),
+        (lambda: promptguard.replay(task=3), "^task: must be a path, and is a int"),
+        (lambda: promptguard.replay(config=3), "^config: must be a path, and is a int"),
+        (lambda: promptguard.replay(slot=1), "^slot= goes with server="),
+        (lambda: promptguard.replay(inject="x"), "^inject: there is no defect 'x'"),
         (lambda: promptguard.probe("x"), "'x' names no function"),
     ],
 )

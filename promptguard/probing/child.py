@@ -220,16 +220,19 @@ class _Home:
             frame: FrameType = traceback.tb_frame
             places.append((frame.f_code.co_filename, traceback.tb_lineno))
             traceback = traceback.tb_next
+        places = [place for place in places if not place[0].startswith("<")]  # frozen modules, and texts that were compiled
         own = [place for place in places if self.holds(place[0])]
-        others = [place for place in places if not place[0].startswith(_PACKAGE) and not place[0].startswith("<")]
+        others = [place for place in places if not place[0].startswith(_PACKAGE + os.sep)]
         return (own or others or [None])[-1]  # type: ignore[list-item]
 
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 
 
 def _foreign(path: str) -> bool:
-    return path.startswith(_PACKAGE + os.sep) or any(part in ("site-packages", "dist-packages") for part in path.split(os.sep))
+    within = path.startswith((_PACKAGE + os.sep, _LIBRARY + os.sep))
+    return within or any(part in ("site-packages", "dist-packages") for part in path.split(os.sep))
 
 
 def _guarded(home: _Home, action: Any, verb: str) -> Any:
@@ -242,10 +245,17 @@ def _guarded(home: _Home, action: Any, verb: str) -> Any:
         what = f"{verb}: it left the process with sys.exit({'' if stop.code is None else repr(stop.code)[:_MAX_MESSAGE]})"
         raise Refusal(what, place=home.frame(stop.__traceback__)) from None
     except SyntaxError as error:
-        place = (error.filename, error.lineno or 1) if error.filename else None
+        place = (error.filename, error.lineno or 1) if error.filename and not error.filename.startswith("<") else None
+        place = place or home.frame(error.__traceback__)
         raise Refusal(f"{verb}: SyntaxError: {error.msg}", place=place) from None
     except BaseException as error:
-        raise Refusal(f"{verb}: {_said(error)}", place=home.frame(error.__traceback__)) from None
+        from promptguard.core.errors import PromptguardError
+
+        place = home.frame(error.__traceback__)
+        if isinstance(error, PromptguardError):
+            where = f"{error.where}: " if error.where else ""
+            raise Refusal(f"{verb}: {where}{error.what}", hint=error.hint, place=place) from None
+        raise Refusal(f"{verb}: {_said(error)}", place=place) from None
 
 
 def _said(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from promptguard.core.errors import InputError
+from promptguard.probing.parameters import is_parameter
 from promptguard.prompts.request import Block
 from promptguard.toolschema.dialects import detect, is_tool
 from promptguard.toolschema.plain import escape
@@ -71,6 +72,23 @@ def parts(value: Any, *, whole: bool = False) -> list[Part]:
     return found
 
 
+def uncompared(value: Any) -> dict[str, Any]:
+    """What a request holds under keys that name no part of a prompt and no known parameter, by these keys."""
+    if not _is_request(value):
+        return {}
+    compared = [part.pointer for part in _request(value, "")]
+    found = {}
+    for holder, at in _holders(value, ""):
+        for key, item in holder.items():
+            pointer = f"{at}/{escape(key)}"
+            held = not at and key in _SETTINGS and isinstance(item, Mapping)
+            if held or is_parameter(key) or item in (None, "", [], {}):
+                continue
+            if not any(each == pointer or each.startswith(f"{pointer}/") for each in compared):
+                found[f"{at}/{key}"[1:]] = item
+    return found
+
+
 def _parts(value: Any, pointer: str) -> Iterator[Part]:
     if isinstance(value, str):
         yield Part("system", pointer, "the prompt", value)
@@ -90,12 +108,11 @@ def _request(value: Mapping[str, Any], pointer: str) -> Iterator[Part]:
     if _is_message(value):
         yield from _messages([value], "")
         return
-    if not any(key in value for key in (*_TOOLS, *_SYSTEM, *_MESSAGES, *_SETTINGS)):
+    if not _is_request(value):
         if detect(value) is not None:
             yield Part("tools", pointer, "the tool", [value])
         return
-    held = [(value, pointer)]
-    held += [(value[key], f"{pointer}/{key}") for key in _SETTINGS if isinstance(value.get(key), Mapping)]
+    held = _holders(value, pointer)
     for holder, at in held:
         for key in _TOOLS:
             if holder.get(key):
@@ -117,6 +134,17 @@ def _request(value: Mapping[str, Any], pointer: str) -> Iterator[Part]:
             yield Part("user" if key != "prompt" else "system", f"{pointer}/{key}", _WHAT.get(key, "the prompt"), given)
         elif isinstance(given, list):
             yield from _messages(given, f"{pointer}/{key}")
+
+
+def _is_request(value: Any) -> bool:
+    known = (*_TOOLS, *_SYSTEM, *_MESSAGES, *_SETTINGS)
+    return isinstance(value, Mapping) and not _is_message(value) and any(key in value for key in known)
+
+
+def _holders(value: Mapping[str, Any], pointer: str) -> list[tuple[Mapping[str, Any], str]]:
+    """A request and what holds the rest of it, each with its pointer."""
+    inner = [(value[key], f"{pointer}/{key}") for key in _SETTINGS if isinstance(value.get(key), Mapping)]
+    return [(value, pointer), *inner]
 
 
 _WHAT = {"input": "message 1", "contents": "message 1"}

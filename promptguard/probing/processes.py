@@ -34,6 +34,9 @@ spec.loader.exec_module(module)
 from promptguard.probing import child
 child.main()
 """
+INSIDE = "PROMPTGUARD_PROBE"
+"""The environment variable that a builder's process, and all that it starts, is known by."""
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MOST_ERROR_OUTPUT = 1 << 16
 _SHOWN = 200
@@ -157,7 +160,7 @@ class Launcher:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._places.environment(run.surroundings),
+                env={**self._places.environment(run.surroundings), INSIDE: "1"},
                 cwd=self._places.directory(run.surroundings),
                 start_new_session=True,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,6 +71,36 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Uncompared:
+    """What a builder returned beside a prompt, and nobody knows whether a model reads it.
+
+    Attributes:
+        key: its key in the request; ``extra_body/KEY`` where it is within another.
+        changes: whether it was not the same in all runs.
+    """
+
+    key: str
+    changes: bool
+
+    def __str__(self) -> str:
+        key = self.key if len(self.key) <= _LONGEST_KEY else f"{self.key[:_LONGEST_KEY]}…"
+        if not self.changes:
+            return f"key {key!r} was not compared"
+        return f"key {key!r} was not compared, though it changes: what a model reads belongs into system, messages or tools"
+
+
+_LONGEST_KEY = 60
+_MOST_KEYS = 10
+
+
+def in_words(beside: Sequence[Uncompared]) -> list[str]:
+    """What was not compared, the first few key by key."""
+    words = [str(one) for one in beside[:_MOST_KEYS]]
+    rest = len(beside) - _MOST_KEYS
+    return [*words, f"{rest:,} more {'key was' if rest == 1 else 'keys were'} not compared"] if rest > 0 else words
+
+
+@dataclass(frozen=True)
 class ProbeResult:
     """Whether a builder gives the same prompt in other surroundings.
 
@@ -79,11 +110,12 @@ class ProbeResult:
         differences: where the prompt changes, in the order of the prompt; none where it is stable. What changes from call to call
             or from process to process hides what changes otherwise.
         varied: the factors that were changed.
-        notes: what could not be changed, and why.
+        notes: what could not be changed, and why; and what was not compared.
         runs: processes in which it was built.
         tokens: of the part of the prompt that is compared.
         tokenizer: what they were counted with.
         seconds: wall time.
+        uncompared: keys of a request that name no part of a prompt and no known parameter.
     """
 
     builder: str
@@ -95,6 +127,7 @@ class ProbeResult:
     tokens: int
     tokenizer: str
     seconds: float
+    uncompared: tuple[Uncompared, ...] = ()
 
     @property
     def stable(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.probing.compare import Found, cause_of, compare, tokens_behind
 from promptguard.probing.factors import (
     STEPS,
@@ -23,10 +23,10 @@ from promptguard.probing.factors import (
     places,
 )
 from promptguard.probing.locate import Files
-from promptguard.probing.parts import Part, parts, written
-from promptguard.probing.processes import Built, Failure, Launcher, Run, shown
-from promptguard.probing.result import Difference, Location, ProbeResult
-from promptguard.probing.targets import target
+from promptguard.probing.parts import Part, parts, uncompared, written
+from promptguard.probing.processes import INSIDE, Built, Failure, Launcher, Run, shown
+from promptguard.probing.result import Difference, Location, ProbeResult, Uncompared, in_words
+from promptguard.probing.targets import Target, target
 from promptguard.prompts.counting import counter
 
 RUNS = 6
@@ -39,7 +39,7 @@ TIMEOUT = 60.0
 
 
 def probe(
-    build: Callable[..., Any] | str,
+    build: Callable[..., Any] | str | Target,
     *,
     args: Mapping[str, Any] | None = None,
     whole: bool = False,
@@ -71,14 +71,20 @@ def probe(
 
     Raises:
         ConfigError: the builder cannot be found from another process, or an argument cannot be used.
-        PromptguardError: the builder fails, does not end in time, or returns what is no prompt.
+        PromptguardError: the builder fails, does not end in time, or returns what is no prompt; or ``probe`` is called while
+            a builder's module is imported for it.
     """
     begin = time.perf_counter()
+    if INSIDE in os.environ:  # each of these processes would start as many again
+        what = "probe was called while its builder was imported or run"
+        raise PromptguardError(what, hint='put the call under if __name__ == "__main__":')
     if runs < 1 or timeout <= 0:
         raise ConfigError("there is nothing to do", where="runs" if runs < 1 else "timeout", hint="give a larger number")
     if python is not None and not isinstance(build, str):
         raise ConfigError("another interpreter needs the name of a builder", where="python", hint="give it as module:function")
-    found = target(build)
+    found = build if isinstance(build, Target) else target(build)
+    if python is not None:
+        found = replace(found, path=())
     given = dict(args or {})
     try:
         json.dumps(given)
@@ -129,16 +135,19 @@ class _Probe:
         elif self._differs(others) is not None:
             self._notes.append("what else it changes with can be told when it gives the same prompt in each process")
         self._say_what_stayed(varied, base)
+        prompts = [prompt for one in (base, second, *others) if isinstance(one, Built) for prompt in one.prompts]
+        beside = _uncompared(prompts)
         return ProbeResult(
             builder=self._name,
             location=Location(shown(base.place[0]), base.place[1]) if base.place is not None else None,
             differences=tuple(self._merged(found)),
             varied=tuple(factor for factor in VARIED if factor in varied),
-            notes=tuple(self._notes),
+            notes=(*self._notes, *in_words(beside)),
             runs=self._made,
             tokens=self._counter.count("\n".join(map(written, self._base))),
             tokenizer=self._counter.name,
             seconds=time.perf_counter() - begin,
+            uncompared=beside,
         )
 
     def _run(self, runs: Sequence[Run], *, needed: int = 0) -> list[Built | Failure]:
@@ -242,3 +251,13 @@ class _Probe:
             tokens_lost=tokens_behind(self._base, found, self._counter),
             location=self._files.place(found.text, found.character) if found.text is not None else None,
         )
+
+
+def _uncompared(prompts: Sequence[str]) -> tuple[Uncompared, ...]:
+    """What is not compared of the prompts of all runs, in the order in which it stands there."""
+    texts: dict[str, set[str | None]] = {}
+    each = [uncompared(json.loads(prompt)) for prompt in dict.fromkeys(prompts)]
+    for keys in each:
+        for key in keys:
+            texts[key] = {json.dumps(other[key]) if key in other else None for other in each}
+    return tuple(Uncompared(key, changes=len(values) > 1) for key, values in texts.items())

@@ -26,12 +26,12 @@ class Target:
     Attributes:
         name: as the user knows it.
         job: what ``child.find`` takes.
-        path: where its process looks for modules; empty for the current folder and the interpreter's own.
+        path: where its process looks for modules; empty for the current folder and what its interpreter has.
     """
 
     name: str
     job: dict[str, Any]
-    path: tuple[str, ...] = ()
+    path: tuple[str, ...]
 
 
 def target(build: Callable[..., Any] | str) -> Target:
@@ -46,19 +46,35 @@ def target(build: Callable[..., Any] | str) -> Target:
     return _named(build) if isinstance(build, str) else _given(build)
 
 
+def target_of_this_process(build: Callable[..., Any] | str) -> Target:
+    """The same, but a name leads where an import in this process leads, and only else to the current folder.
+
+    Raises:
+        ConfigError: it cannot be found from another process.
+    """
+    found = target(build)
+    if not isinstance(build, str):
+        return found
+    loaded = sys.modules.get(found.job["module"])
+    file = getattr(loaded, "__file__", None) if found.job["file"] is None else None
+    job = {**found.job, "file": os.path.abspath(file)} if file is not None else found.job
+    return Target(found.name, job, (*_path(), os.getcwd()))
+
+
 def _named(text: str) -> Target:
     module, colon, name = text.rpartition(":")
     if not colon or not module or not all(part.isidentifier() for part in name.split(".")):
         raise ConfigError(f"{text!r} names no function", hint=_HOW)
+    path = (os.getcwd(), *_path())
     if module.endswith(".py"):
         file = os.path.abspath(module)
         if not os.path.isfile(file):
             raise ConfigError("there is no such file", where=module, hint=_HOW)
         package, folder = _package(file)
-        return Target(text, {"kind": "name", "module": package, "file": file, "name": name, "folder": folder})
+        return Target(text, {"kind": "name", "module": package, "file": file, "name": name, "folder": folder}, path)
     if not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f"{text!r} names no module", hint=_HOW)
-    return Target(text, {"kind": "name", "module": module, "file": None, "name": name, "folder": None})
+    return Target(text, {"kind": "name", "module": module, "file": None, "name": name, "folder": None}, path)
 
 
 def _package(file: str) -> tuple[str, str]:
@@ -83,9 +99,12 @@ def _given(build: Callable[..., Any]) -> Target:
     except Exception as error:  # whatever the arguments are, they may refuse in any way
         what = f"cannot be sent to another process ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
         raise ConfigError(what, where=name, hint=_MOVE) from None
-    here = os.getcwd()
-    path = tuple(dict.fromkeys(os.path.abspath(entry or here) for entry in sys.path))
-    return Target(name, {"kind": "pickle", "data": base64.b64encode(data.getvalue()).decode()}, path)
+    return Target(name, {"kind": "pickle", "data": base64.b64encode(data.getvalue()).decode()}, _path())
+
+
+def _path() -> tuple[str, ...]:
+    """Where this process looks for modules."""
+    return tuple(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
 
 
 def _name(build: Any) -> str:

@@ -28,9 +28,14 @@ def dated():
     return f"{RULES}\\nToday is {datetime.now():%A}.\\nBe brief."
 
 
+def beside():
+    return {"system": RULES, "persona": f"It is {datetime.now()}.", "mood": "good", "temperature": datetime.now().second}
+
+
 def broken():
     raise ValueError("no such prompt")
 """
+NOTED = "key 'persona' was not compared, though it changes: what a model reads belongs into system, messages or tools"
 Probe = Callable[..., Outcome]
 
 
@@ -118,12 +123,12 @@ def test_the_reports_of_one_run(probe: Probe, tmp_path: Path) -> None:
     assert [one["verdict"] for one in report["builders"]] == ["stable", "unstable", "unjudged"]
     (difference,) = report["builders"][1]["differences"]
     assert (difference["factors"], difference["changes"], difference["cause"]["code"]) == (["clock"], "day", "K1")
-    assert report["builders"][2]["error"] == "agent:broken: failed: ValueError: no such prompt (agent.py:15)"
+    assert report["builders"][2]["error"] == "agent:broken: failed: ValueError: no such prompt (agent.py:19)"
     annotations = texts["github"].splitlines()
     assert annotations[0].startswith(
         "::error file=agent.py,line=11,title=K1 clock::agent:dated (agent.py:10) changes with the clock"
     )
-    assert annotations[1] == "::error title=agent%3Abroken cannot be judged::failed: ValueError: no such prompt (agent.py:15)"
+    assert annotations[1] == "::error title=agent%3Abroken cannot be judged::failed: ValueError: no such prompt (agent.py:19)"
     suite = ET.fromstring(texts["junit"])
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
     assert "| <code>agent&#58;stable (agent.py&#58;6)</code> | stable |" in texts["markdown"]
@@ -132,4 +137,18 @@ def test_the_reports_of_one_run(probe: Probe, tmp_path: Path) -> None:
 def test_what_cannot_be_judged_is_said_where_no_text_is_printed(probe: Probe) -> None:
     for options in (["-q"], ["--output-format", "github"]):
         outcome = probe("agent:broken", *options)
-        assert outcome.err == "promptguard: error: agent:broken: failed: ValueError: no such prompt (agent.py:15)\n"
+        assert outcome.err == "promptguard: error: agent:broken: failed: ValueError: no such prompt (agent.py:19)\n"
+
+
+def test_what_is_not_compared_is_noted_in_each_format(probe: Probe) -> None:
+    outcome = probe("agent:beside")
+    assert outcome.code == 0
+    assert outcome.out.endswith(f"  note: {NOTED}\n  note: key 'mood' was not compared\n")
+    (builder,) = json.loads(probe("agent:beside", "--output-format", "json").out)["builders"]
+    assert (builder["verdict"], builder["notes"][-2:]) == ("stable", [NOTED, "key 'mood' was not compared"])
+    first = f"::notice file=agent.py,line=14,title=not compared::agent:beside (agent.py:14): {NOTED}\n"
+    assert probe("agent:beside", "--output-format", "github").out.startswith(first)
+    assert "key 'mood' was not compared\n" in probe("agent:beside", "--output-format", "markdown").out
+    case = ET.fromstring(probe("agent:beside", "--output-format", "junit").out).find(".//testcase/system-out")
+    assert case is not None
+    assert case.text == f"{NOTED}\nkey 'mood' was not compared"

@@ -8,7 +8,8 @@ import pytest
 
 from promptguard.core.errors import InputError
 from promptguard.probing.compare import compare, tokens_behind
-from promptguard.probing.parts import parts
+from promptguard.probing.parts import parts, uncompared
+from promptguard.probing.result import Uncompared, in_words
 from promptguard.prompts.counting import counter
 
 USER = {"role": "user", "content": "hi"}
@@ -90,3 +91,32 @@ def test_tokens_from_the_difference_to_the_end() -> None:
     assert found is not None
     count = counter(None)
     assert tokens_behind(before, found, count) == count.count("hree\nassistant\nho")
+
+
+@pytest.mark.parametrize(
+    ("value", "keys"),
+    [
+        ({"system": "s", "persona": "p"}, ["persona"]),
+        ({"system": "s", "persona": "", "rules": None, "facts": []}, []),
+        ({"model": "m", "messages": [USER], "temperature": 0, "max_tokens": 9, "stream": True, "tool_choice": "auto"}, []),
+        ({"instructions": "s", "input": "hi", "reasoning": {"effort": "low"}, "metadata": {"day": "1"}, "store": False}, []),
+        ({"system": "s", "messages": [USER], "stop_sequences": ["x"], "thinking": {"type": "disabled"}, "topK": 3}, []),
+        ({"contents": "hi", "generationConfig": {"topP": 1}, "safetySettings": [1], "cachedContent": "c"}, []),
+        ({"contents": "hi", "config": {"system_instruction": "s", "topP": 1, "mood": "m"}}, ["config/mood"]),
+        ({"messages": [USER], "extra_body": {"id_slot": 0, "cache_prompt": True, "rules/of": "r"}}, ["extra_body/rules/of"]),
+        ({"system": "s", "messages": {"user": "hi"}, "config": "c"}, ["messages", "config"]),
+        ({"messages": [USER], "text": {"format": 1}, "response_format": {"type": "json"}}, []),
+        ({"role": "user", "content": "c", "persona": "p"}, []),
+        (TOOL, []),
+        ([USER], []),
+        ("text", []),
+    ],
+)  # fmt: skip
+def test_the_keys_that_are_not_compared(value: Any, keys: list[str]) -> None:
+    assert list(uncompared(value)) == keys
+
+
+def test_many_keys_that_are_not_compared() -> None:
+    words = in_words([Uncompared(f"k{number}", changes=False) for number in range(12)])
+    assert (len(words), words[0], words[-1]) == (11, "key 'k0' was not compared", "2 more keys were not compared")
+    assert in_words([Uncompared("k" * 70, changes=False)]) == [f"key '{'k' * 60}…' was not compared"]

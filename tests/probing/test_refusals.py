@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,8 @@ from processes import gone
 from promptguard.core.errors import ConfigError, PromptguardError
 from promptguard.probing.run import probe
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+
 
 @pytest.mark.parametrize(
     ("code", "message"),
@@ -24,6 +28,13 @@ from promptguard.probing.run import probe
         (
             "import nothing_of_the_kind",
             "cannot be imported: ModuleNotFoundError: No module named 'nothing_of_the_kind' (agent.py:6)",
+        ),
+        ("def build(): return os.environ['NO_SUCH']", "agent:build: failed: KeyError: 'NO_SUCH' (agent.py:6)"),
+        ("import json\ndef build(): return json.loads('{')", "double quotes: line 1 column 2 (char 1) (agent.py:7)"),
+        ("def build(): return eval('1 +')", "failed: SyntaxError: invalid syntax (agent.py:6)"),
+        (
+            "from promptguard import lint\ndef build(): return lint(jobs=0)",
+            "failed: jobs: must be between 1 and 1024 (agent.py:7)",
         ),
         ("def build(:", "cannot be imported: SyntaxError: invalid syntax (agent.py:6)"),
         ("def build(): raise SystemExit(3)", "failed: it left the process with sys.exit(3) (agent.py:6)"),
@@ -117,3 +128,25 @@ def test_an_interpreter_that_is_none(folder: Path) -> None:
     (folder / "agent.py").write_text("")
     with pytest.raises(PromptguardError, match="no/python: cannot be started: No such file"):
         probe("agent:build", python="no/python")
+
+
+@pytest.mark.parametrize("build", ["build", "'agent:build'"])
+def test_a_script_that_probes_itself_without_a_guard(build: str, folder: Path) -> None:
+    (folder / "agent.py").write_text(f"import promptguard\ndef build(): return 'x'\npromptguard.probe({build}, runs=1)\n")
+    done = subprocess.run([sys.executable, "agent.py"], capture_output=True, text=True, cwd=folder, env=ENVIRONMENT)
+    said = "cannot be imported: probe was called while its builder was imported or run (agent.py:3); put the call under"
+    assert said in done.stderr.splitlines()[-1]
+    with pytest.raises(PromptguardError, match=re.escape(said)):
+        probe("agent:build", runs=1)
+
+
+def test_a_probe_by_the_command_inside_of_a_builder(probed: Probe, folder: Path) -> None:
+    probed("""
+    import subprocess, sys
+    done = subprocess.run([sys.executable, "-m", "promptguard", "probe", "agent:build"], capture_output=True, text=True)
+    open(f"{os.getpid()}.log", "w").write(done.stdout)
+    def build(): return RULES
+    """)
+    logs = [file.read_text() for file in folder.glob("*.log")]
+    assert len(logs) >= 2  # the one with another working directory may write elsewhere
+    assert all("probe was called while its builder was imported or run; put the call under" in log for log in logs)

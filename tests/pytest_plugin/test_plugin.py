@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """\
+import time
 from datetime import datetime
 from functools import partial
 
@@ -29,6 +30,9 @@ MESSAGES = [
 def stable(topic="trains"):
     return RULES + topic
 
+def hang():
+    time.sleep(600)
+
 def dated():
     return f"{RULES} Now: {datetime.now()}"
 
@@ -40,13 +44,13 @@ Pytest = Callable[..., "subprocess.CompletedProcess[str]"]
 def run(tmp_path: Path) -> Pytest:
     """Run pytest on a file, with this plugin and no other that is installed."""
 
-    def pytest_(code: str, *options: str) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "test_agent.py").write_text(HEAD + dedent(code), encoding="utf-8")
+    def pytest_(code: str, *options: str, folder: str = ".") -> subprocess.CompletedProcess[str]:
+        (tmp_path / folder / "test_agent.py").write_text(HEAD + dedent(code), encoding="utf-8")
         (tmp_path / "pytest.ini").write_text("[pytest]\npromptguard_runs = 1\n")
         command = [sys.executable, "-W", "error", "-m", "pytest", "-p", "promptguard.pytest_plugin", "-p", "no:cacheprovider"]
         environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
         environment.pop("PYTEST_ADDOPTS", None)
-        return subprocess.run([*command, *options], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        return subprocess.run([*command, *options], capture_output=True, text=True, cwd=tmp_path / folder, env=environment)
 
     return pytest_
 
@@ -78,10 +82,60 @@ def test_what_holds_passes_and_is_summed_up(run: Pytest) -> None:
     assert "test_agent.py::test_all: <ChatML> keeps the prefix\n" in summary
 
 
+def test_the_summary_says_what_the_failure_says(run: Pytest) -> None:
+    done = run("""
+    def beside():
+        return {"system": RULES, "persona": str(datetime.now()), "mood": "good"}
+    def test_a(promptguard): promptguard.assert_stable(beside)
+    def test_b(promptguard): promptguard.assert_prefix_preserving(MESSAGES, chat_template="{{ now() }}")
+    """)
+    assert outcomes(done) == {"passed": 1, "failed": 1}, done.stdout
+    assert "AssertionError: <chat template>: cannot be judged" in done.stdout
+    summary = done.stdout.partition("= promptguard =")[2]
+    assert "test_b: <chat template> cannot be judged\n" in summary
+    assert "test_a: test_agent:beside is stable (61 tokens); key 'persona' was not compared, though it changes: " in summary
+    assert "; key 'mood' was not compared\n" in summary
+
+
+LAYOUT = """
+def test_it(promptguard):
+    promptguard.assert_stable("inner.app:build")
+    promptguard.assert_stable("test_agent:stable")
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "options"), [(".", ()), (".", ("-p", "xdist", "-n", "2")), ("tests", ()), (".", ("--import-mode=importlib",))]
+)
+def test_a_name_leads_where_an_import_of_the_test_leads(
+    folder: str, options: tuple[str, ...], run: Pytest, tmp_path: Path
+) -> None:
+    for name in ("src/inner", "tests"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "src/inner/app.py").write_text("def build(): return 'You plan journeys.'")
+    ini = ("-o", "pythonpath=src", "-o", "promptguard_runs=1", "--rootdir", str(tmp_path))
+    done = run(LAYOUT, *ini, *options, folder=folder)
+    assert outcomes(done) == {"passed": 1}, done.stdout
+
+
+def test_a_test_module_that_probes_when_it_is_imported(run: Pytest) -> None:
+    done = run("import promptguard as pg\npg.probe(stable, runs=1)\ndef test_it(): pass")
+    assert outcomes(done) == {"error": 1}, done.stdout
+    assert (
+        "test_agent:stable: cannot be imported: probe was called while its builder was imported or run (test_agent."
+        in done.stdout
+    )
+
+
 TEMPLATE = "{{ messages | length }}{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
 FAILURES = {
-    "promptguard.assert_stable(dated)": "AssertionError: test_agent:dated (test_agent.py:16): changes",
+    "promptguard.assert_stable(dated)": "AssertionError: test_agent:dated (test_agent.py:20): changes",
     "promptguard.assert_stable(lambda: RULES)": "is a lambda, which another process cannot find; define the builder at",
+    "promptguard.assert_stable(time.sleep, args={'x': 1}, timeout=-1)": "cannot be judged: timeout: there is nothing to do",
+    "promptguard.assert_stable(hang, timeout=0.5)": "more time with timeout= or --promptguard-timeout",
+    "promptguard.assert_stable([MESSAGES[1]].copy)": "may change; compare it too with whole=True",
+    "promptguard.assert_hit_rate(min=90)": "cannot be judged: min: must be between 0 and 1",
+    "promptguard.assert_hit_rate(min=1)": "use a longer task or lower min= or --promptguard-min-hit-rate",
     "promptguard.assert_stable('test_agent:none')": "AssertionError: cannot be judged: test_agent:none: ",
     "promptguard.assert_canonical([TOOL, {'name': 'A', 'parameters': {}}])": 'at /0 stands "a", where "A" belongs',
     "promptguard.assert_canonical([dict(reversed(TOOL.items()))])": 'at /0 stands "function", where "type" belongs',

@@ -1,10 +1,12 @@
-"""Annotations for GitHub Actions: a workflow command for each difference, and for each builder that cannot be judged."""
+"""Annotations for GitHub Actions: a workflow command for each difference, each builder that cannot be judged, each key that is
+not compared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from promptguard.probing.result import Probed
+from promptguard.probing.result import Probed, in_words
 from promptguard.report.plain import visible
 from promptguard.report.probes.words import error, headline, lost, title
 
@@ -28,8 +30,12 @@ def _lines(one: Probed) -> Iterator[str]:
             [f"{title(one)} changes {difference.depends}", headline(difference), lost(difference), visible(difference.remedy)]
         )
         yield _command({**where, "title": f"{difference.cause.code} {difference.cause.name}"}, message)
+    for note in in_words(one.result.uncompared):
+        place = one.result.location
+        where = {"file": place.path, "line": place.line} if place is not None else {}
+        yield _command({**where, "title": "not compared"}, f"{title(one)}: {note}", level="notice")
 
 
-def _command(properties: dict[str, object], message: str) -> str:
+def _command(properties: dict[str, object], message: str, *, level: str = "error") -> str:
     written = ",".join(f"{name}={visible(str(value)).translate(_PROPERTY)}" for name, value in properties.items())
-    return f"::error {written}::{message.translate(_DATA)}\n"
+    return f"::{level} {written}::{message.translate(_DATA)}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
-from promptguard.probing.result import Probed
+from promptguard.probing.result import Probed, in_words
 from promptguard.report.plain import visible
 from promptguard.report.probes import text
 from promptguard.report.probes.words import error, headline
@@ -29,16 +29,20 @@ def _lines(probed: Sequence[Probed]) -> Iterator[str]:
 
 def _case(one: Probed) -> Iterator[str]:
     start = f'    <testcase classname="promptguard.probe" name="{_escape(one.builder)}"'
-    if one.verdict == "stable":
+    notes = in_words(one.result.uncompared) if one.result is not None else []
+    if one.verdict == "stable" and not notes:
         yield f"{start}/>\n"
         return
     yield f"{start}>\n"
     if one.result is None:
         yield f'      <error type="unjudged" message="{_escape(error(one))}"/>\n'
-    else:
+    elif one.result.differences:
         first = one.result.differences[0]
         body = "\n".join(_escape(line) for line in text.render([one]).splitlines())
         yield f'      <failure type="{first.cause.name}" message="{_escape(headline(first))}">{body}</failure>\n'
+    if notes:
+        body = "\n".join(map(_escape, notes))
+        yield f"      <system-out>{body}</system-out>\n"
     yield "    </testcase>\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from promptguard.probing.result import Difference, Probed
+from promptguard.probing.result import Difference, Probed, in_words
 from promptguard.report.markdown import code, escape
 from promptguard.report.probes.words import VERDICTS, error, lost, place, summary, title
 
@@ -25,6 +25,9 @@ def _blocks(probed: Sequence[Probed]) -> Iterator[str]:
     for one in probed:
         for difference in one.result.differences if one.result is not None else ():
             yield from _difference(one, difference)
+    for one in probed:
+        for note in in_words(one.result.uncompared) if one.result is not None else ():
+            yield f"\nNote on {code(title(one))}: {escape(note)}"
 
 
 def _difference(one: Probed, difference: Difference) -> Iterator[str]:

@@ -13,17 +13,10 @@ from promptguard.prompts.preservation.result import Break, Defect, Preservation,
 from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, painter
 from promptguard.report.findings.words import plural
 from promptguard.report.plain import encodable, fit, marked, visible, width
-from promptguard.report.templates.words import MODES, features, name, title, when
+from promptguard.report.templates.words import MODES, VERDICTS, features, name, title, when
 
 _CELLS = 100
 _REFUSAL = 60
-_SHOWN: dict[Verdict, str] = {
-    "preserving": "keeps the prefix",
-    "breaking": "breaks the prefix",
-    "failing": "keeps the prefix, but fails on some conversations",
-    "unjudged": "cannot be judged",
-    "missing": "no chat template",
-}
 _OF_SEVERAL: dict[Verdict, str] = {
     "preserving": "keep the prefix",
     "breaking": "break the prefix",
@@ -39,7 +32,7 @@ def render(stories: Sequence[Story], *, color: bool, encoding: str) -> str:
         lines += [*_story(story, paint, encoding), ""]
     if len(stories) > 1:
         verdicts = [story.verdict for story in stories]
-        counts = [_count(verdicts.count(verdict), verdict) for verdict in _SHOWN if verdict in verdicts]
+        counts = [_count(verdicts.count(verdict), verdict) for verdict in VERDICTS if verdict in verdicts]
         lines.append(f"{plural(len(stories), 'template')}: {', '.join(counts)}")
     else:
         lines.pop()
@@ -47,13 +40,13 @@ def render(stories: Sequence[Story], *, color: bool, encoding: str) -> str:
 
 
 def _count(number: int, verdict: Verdict) -> str:
-    words = _SHOWN[verdict]
+    words = VERDICTS[verdict]
     return f"{number} {words if number == 1 else _OF_SEVERAL.get(verdict, words)}"
 
 
 def _story(story: Story, paint: Paint, encoding: str) -> Iterator[str]:
     style = SEVERITY["error" if story.verdict in ("breaking", "failing", "unjudged") else "note"]
-    yield f"{paint(visible(title(story)), BOLD)}: {paint(_SHOWN[story.verdict], style)}"
+    yield f"{paint(visible(title(story)), BOLD)}: {paint(VERDICTS[story.verdict], style)}"
     found = story.preservation
     error = story.error or (found.error if found is not None else None)
     if error is not None:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
-from promptguard.linting.templates import Story
+from promptguard.linting.templates import Story, Verdict
 from promptguard.prompts.features import Features
 from promptguard.prompts.preservation.result import Defect
 
+VERDICTS: dict[Verdict, str] = {
+    "preserving": "keeps the prefix",
+    "breaking": "breaks the prefix",
+    "failing": "keeps the prefix, but fails on some conversations",
+    "unjudged": "cannot be judged",
+    "missing": "no chat template",
+}
 MODES = {"reasoning": "reasoning", "plain": "no reasoning", "thinking off": "thinking off"}
 _CLOCK = {"request": "on every request", "minute": "every minute", "day": "every day"}
 _OFTEN = {"all": "every", "some": "some"}

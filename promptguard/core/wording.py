@@ -1,0 +1,36 @@
+"""What errors and reports say of flags, said of the arguments of the Python interface."""
+
+from __future__ import annotations
+
+import re
+
+from promptguard.core.errors import ConfigError, PromptguardError
+from promptguard.core.options import LINT_OPTIONS, REPLAY_OPTIONS
+
+_SWITCHES = frozenset({"whole", *(option.name for option in (*LINT_OPTIONS, *REPLAY_OPTIONS) if option.kind == "boolean")})
+_FLAGS = frozenset({"args", "inject", "python", *(option.name for option in (*LINT_OPTIONS, *REPLAY_OPTIONS))}) | _SWITCHES
+_OF_SERVER = r"(?<!-c / )(?<!llama-server: )"
+_FLAG = re.compile(rf"{_OF_SERVER}(?<![\w-])--(no-)?([a-z]+(?:-[a-z]+)*)")
+
+
+def arguments_for_flags(text: str) -> str:
+    """A text with ``timeout=`` where it says ``--timeout``; the flags of a llama-server stay as they are."""
+
+    def argument(found: re.Match[str]) -> str:
+        no, name = found.groups()
+        if name not in _FLAGS:
+            return found[0]
+        value = str(not no) if name in _SWITCHES else ""
+        return f"{name.replace('-', '_')}={value}"
+
+    return _FLAG.sub(argument, text)
+
+
+def say_of_arguments(error: PromptguardError) -> None:
+    """Let an error of a command be one of a function. What a user's code or an engine said in it stays as it is."""
+    if error.where is not None:
+        error.where = re.sub(r"=(?: |$)", lambda found: "=" if found[0] == "= " else "", arguments_for_flags(error.where))
+    if error.hint is not None:
+        error.hint = arguments_for_flags(error.hint)
+    if isinstance(error, ConfigError):
+        error.what = arguments_for_flags(error.what)
