@@ -103,7 +103,7 @@ SELDOM: tuple[tuple[Changes, int], ...] = (
 
 FIRST_CLOCK = datetime(2026, 2, 11, 10, 20, 20, 250_000, timezone.utc)
 """A Wednesday in the middle of a month and a quarter, so that each step leads into another period of its own kind and no larger
-one; and an hour from which a step of an hour leads to another day in no time zone from UTC-12 to UTC+12. It is no date of today:
+one; and an hour from which a step of an hour leads to another day in no time zone from UTC-10 to UTC+12. It is no date of today:
 what is found must not depend on the day on which it is looked for.
 """
 OTHER_CLOCKS = tuple(
