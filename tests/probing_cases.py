@@ -75,7 +75,7 @@ CASES = (
     ),
     Case(
         "environment",
-        "def build(): return RULES + ' '.join(n for n in os.environ if n in ('PATH', 'HOME', 'PWD'))",
+        "def build(): return RULES + ' '.join(os.environ)",
         ("environment-order",),
         "K3",
     ),
@@ -84,6 +84,17 @@ CASES = (
     Case("directory", "def build(): return f'{RULES} cwd: {os.getcwd()}'", ("directory",), "K7"),
     Case("home", "def build(): return f\"{RULES} home: {os.path.expanduser('~')}\"", ("home",), "K7"),
     Case("user", "import getpass\ndef build(): return f'{RULES} Hello {getpass.getuser()}'", ("user",), "K15"),
+    Case("user of the system", "import pwd\ndef build(): return RULES + pwd.getpwuid(os.getuid()).pw_name", ("user",), "K15"),
+    Case("temporary folder", "import tempfile\ndef build(): return RULES + tempfile.gettempdir()", ("temporary-folder",), "K7"),
+    Case("monotonic", 'def build(): return f"{RULES} {time.monotonic()}"', ("call", "run"), "K1"),
+    Case("milliseconds", 'def build(): return f"{RULES} {time.perf_counter() * 1000:.0f}"', ("call", "run"), "K1"),
+    Case(
+        "numpy imported late",
+        'def build():\n    import numpy\n    return f"{RULES} {numpy.random.rand(3)}"',
+        ("random-seed",),
+        "K2",
+    ),
+    Case("in one word", 'N = []\ndef build(): N.append(1); return f"{RULES} {os.getpid()}-{len(N)}"', ("call", "run"), "K2"),
     Case("host", "import socket\ndef build(): return f'{RULES} on {socket.gethostname()}'", ("host",), "K7"),
     Case(
         "cache key",
@@ -106,6 +117,7 @@ STABLE = {
     "clock in the last user message": """
         def build(): return [{"role": "system", "content": RULES}, {"role": "user", "content": str(time.time())}]""",
     "clock in the input of a responses request": "def build(): return {'instructions': RULES, 'input': str(time.time())}",
+    "names of the environment": "def build(): return RULES + ' '.join(sorted(os.environ))",
     "sorted set": "def build(): return RULES + ' '.join(sorted({'red', 'blue', 'green'}))",
     "keys of a message in another order": """
         def build():
@@ -141,3 +153,15 @@ CLOCKS = (
     "time.asctime(time.gmtime())",
     "datetime.fromtimestamp((uuid.uuid1().time - 0x01B21DD213814000) / 1e7, dt.timezone.utc)",
 )
+PERIODS = {
+    "date.today().timetuple().tm_yday": "day",
+    "9 <= datetime.now(dt.timezone.utc).hour < 17": "day",
+    "datetime.now(dt.timezone.utc).hour >= 18": "day",
+    "datetime.now(dt.timezone.utc).hour < 12": "day",
+    "date.today().weekday() >= 5": "week",
+    "date.today().isocalendar()[1]": "week",
+    "date.today().strftime('%B')": "month",
+    "(date.today().month - 1) // 3": "quarter",
+    "date.today().year": "year",
+}
+"""What a prompt may say of the clock, and how often that changes at most."""

@@ -58,7 +58,8 @@ def probe(
     BUILDER is a function that returns a prompt (a text, messages, tools or a request): package.module:function, imported as
     python -m would from here, or path/to/file.py:function. Its code is run, in processes of its own: twice as things are, and
     several times with another clock, hash seed, random seed, order of folders and environment variables, time zone, locale,
-    working directory, home folder, user and host. The prompt must stay the same, but for its last user message.
+    working directory, folders for the home and for temporary files, user and host. The prompt must stay the same, but for its
+    last user message.
 
     Exit codes: 0 stable, 1 a prompt changes, 2 a prompt could not be judged, or usage is wrong.
     """

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from promptguard.toolschema.canonical import canonical_json, canonical_tools
-from promptguard.toolschema.plain import escape
+from promptguard.toolschema.plain import escape, plain
 
 _SHOWN = 60
 _MANY = 1_000_000
@@ -20,7 +19,7 @@ def first_disorder(tools: object) -> str | None:
         ToolSchemaError: there is no tool in it, or JSON cannot carry it.
     """
     wanted = canonical_tools(tools)
-    given = _plain(tools)
+    given = json.loads(json.dumps(tools, default=lambda value: plain(value, _MANY)))  # in its own order
     if json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode() == canonical_json(tools):
         return None
     pointer, here, there = _first(given, wanted, "")
@@ -28,16 +27,6 @@ def first_disorder(tools: object) -> str | None:
         f"the tools are not in canonical order: at {pointer or '/'} stands {_shown(here)}, where {_shown(there)} belongs;"
         " pass them through promptguard.canonical_tools() once, or run promptguard format on their file"
     )
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON, in its own order; the canonicalizer has seen that it can be."""
-    from promptguard.toolschema.plain import plain
-
-    found = plain(value, _MANY)
-    if isinstance(found, Mapping):
-        return {str(key): _plain(item) for key, item in found.items()}
-    return [_plain(item) for item in found] if isinstance(found, list) else found
 
 
 def _first(given: Any, wanted: Any, pointer: str) -> tuple[str, Any, Any]:

@@ -4,7 +4,7 @@ It imports the standard library and ``toolschema.plain`` alone, so that it runs 
 is installed there.
 """
 
-# ruff: noqa: PTH100, PTH120, PTH206 - pathlib must not be imported before the surroundings are set
+# ruff: noqa: PTH100, PTH119, PTH120, PTH206 - pathlib must not be imported before the surroundings are set
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ MAX_ANSWER = 1 << 25
 
 _MAX_VALUES = 1_000_000
 _MAX_FILES = 1_000
+_MAX_PROGRAMS = 5
+_MAX_NAME = 40
 _MAX_MESSAGE = 500
 
 
@@ -70,8 +72,9 @@ def _answer(job: dict[str, Any], clock: Clock) -> dict[str, Any]:
     sys.argv = ["promptguard"]
     sys.path[:] = job["path"] or [job["root"], *(entry for entry in sys.path if entry != job["root"])]
     files: dict[str, None] = {}
+    started: dict[str, None] = {}
     if job["watch"]:
-        _watch(files)
+        _watch(files, started)
     home = _Home(job)
     build = _guarded(home, lambda: find(job["target"]), "cannot be imported")
     if not callable(build):
@@ -88,6 +91,7 @@ def _answer(job: dict[str, Any], clock: Clock) -> dict[str, Any]:
         "prompts": prompts if len(set(prompts)) > 1 else prompts[:1],
         "place": home.builder,
         "files": [name for name in {**dict.fromkeys(modules), **files} if name],
+        "started": list(started),
     }
 
 
@@ -98,6 +102,7 @@ def _set(given: dict[str, Any]) -> tuple[Clock, str | None]:
     clock = surroundings.Clock(given["clock"])
     unchanged = clock.install()
     surroundings.seed_random(given["seed"])
+    sys.meta_path.insert(0, surroundings.NumpySeeder(given["seed"]))
     if given["listing"] == "reversed":
         surroundings.reverse_listings()
     if given["host"] is not None:
@@ -107,16 +112,28 @@ def _set(given: dict[str, Any]) -> tuple[Clock, str | None]:
     return clock, unchanged
 
 
-def _watch(files: dict[str, None]) -> None:
-    """Note which files are read: what a prompt says may stand in one of them."""
+def _watch(files: dict[str, None], started: dict[str, None]) -> None:
+    """Note which files are read: what a prompt says may stand in one of them; and which programs are started."""
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in ("subprocess.Popen", "os.posix_spawn", "os.system") and len(started) < _MAX_PROGRAMS:
+            started[_program(arguments)] = None
         if event == "open" and len(files) < _MAX_FILES:
             name, mode = arguments[0], arguments[1]
             if isinstance(name, str) and not (isinstance(mode, str) and mode.strip("rbtU")):
                 files[os.path.abspath(name)] = None
 
     sys.addaudithook(note)
+
+
+def _program(arguments: tuple[Any, ...]) -> str:
+    """The name of a program that is started, of a command of a shell that of its first."""
+    words = arguments[1] if len(arguments) > 1 else arguments[0]
+    if isinstance(words, (list, tuple)):
+        words = [os.fsdecode(word) if isinstance(word, bytes) else str(word) for word in words]
+        words = words[2] if words[1:2] == ["-c"] and len(words) > 2 else next(iter(words), "")
+    first = next(iter((os.fsdecode(words) if isinstance(words, bytes) else str(words)).split()), "")
+    return os.path.basename(first)[:_MAX_NAME] or "a program"
 
 
 def find(target: dict[str, Any]) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +25,8 @@ from promptguard.prompts.shapes import show
 
 _ID_KEYS = frozenset({"id", "tool_call_id", "tool_use_id", "call_id"})
 _CACHE_KEY = "the cache key"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_LONGEST_NUMBER = 30
 
 
 @dataclass(frozen=True)
@@ -46,15 +51,21 @@ class Found:
     blame: Blame
 
 
-def compare(before: Sequence[Part], after: Sequence[Part]) -> Found | None:
-    """The first difference of two prompts, ``None`` where there is none."""
+def compare(before: Sequence[Part], after: Sequence[Part], since: float = math.inf) -> Found | None:
+    """The first difference of two prompts, ``None`` where there is none.
+
+    Args:
+        before: the earlier prompt.
+        after: the later one.
+        since: reading of ``time.monotonic()`` from before they were built, by which another such reading is known.
+    """
     for at in range(max(len(before), len(after))):
         old, new = (side[at] if at < len(side) else None for side in (before, after))
         if old is None or new is None or old.what != new.what:
             return _other_parts(at, before, after)
         for number, pair in enumerate(_pairs(old, new)):
             if pair is not None:
-                return _described(at, number, old, new, *pair)
+                return _described((at, number), old, new, *pair, since=since)
     return None
 
 
@@ -84,16 +95,16 @@ def _other_parts(at: int, before: Sequence[Part], after: Sequence[Part]) -> Foun
     return Found(part, (at, 0, 0), part.pointer, 0, old, new, None, blame)
 
 
-def _described(at: int, number: int, old: Part, new: Part, one: _Leaf, other: _Leaf) -> Found:
+def _described(at: tuple[int, int], old: Part, new: Part, one: _Leaf, other: _Leaf, *, since: float) -> Found:
     pointer, text = one if one is not _NONE else other
     if one[0] == other[0] and isinstance(one[1], str) and isinstance(other[1], str):
         char = first_difference(one[1], other[1])
-        blame = _blame(old, new) or _blame_text(old, pointer, one[1], other[1])
+        blame = _blame(old, new) or _blame_text(old, pointer, one[1], other[1], since)
         shown = excerpt(one[1], char), excerpt(other[1], char)
-        return Found(old, (at, number, char), pointer, char, *shown, one[1], blame)
+        return Found(old, (*at, char), pointer, char, *shown, one[1], blame)
     shown = _leaf(one, other), _leaf(other, one)
     blame = _blame(old, new) or _blame_values(old, one, other)
-    return Found(old, (at, number, 0), pointer, 0, *shown, text if isinstance(text, str) else None, blame)
+    return Found(old, (*at, 0), pointer, 0, *shown, text if isinstance(text, str) else None, blame)
 
 
 def _blame(old: Part, new: Part) -> Blame | None:
@@ -104,13 +115,29 @@ def _blame(old: Part, new: Part) -> Blame | None:
     return blame_tools(Request((), tuple(old.value)), Request((), tuple(new.value)))
 
 
-def _blame_text(part: Part, pointer: str, before: str, after: str) -> Blame:
+def _blame_text(part: Part, pointer: str, before: str, after: str, since: float) -> Blame:
     if part.what == _CACHE_KEY:
         return Blame(causes.CACHE_MARKER, f"the cache key changed from {show(before)} to {show(after)}")
     key = pointer.rpartition("/")[2]
     if key in _ID_KEYS and pointer != part.pointer:
         return Blame(causes.RANDOM_ID, f"an id in {part.what} changed from {show(before)} to {show(after)}")
+    char = first_difference(before, after)
+    old, new = (_uptime(text, char, since) for text in (before, after))
+    if old is not None and new is not None:
+        return Blame(causes.CLOCK, f"a reading of the monotonic clock in {part.what} changed from {show(old)} to {show(new)}")
     return blame_text(before, after, where=part.what)
+
+
+def _uptime(text: str, char: int, since: float) -> str | None:
+    """The number at a place of a text, where ``time.monotonic()`` has given it: it and ``time.perf_counter()`` count on in all
+    processes from the start of the machine.
+    """
+    for match in _NUMBER.finditer(text, max(0, char - _LONGEST_NUMBER), char + _LONGEST_NUMBER):
+        if match.start() <= char <= match.end():
+            number = float(match.group())
+            if any(since - 1 <= number / unit <= time.monotonic() + 1 for unit in (1, 1e3, 1e6, 1e9)):
+                return match.group()
+    return None
 
 
 def _blame_values(part: Part, one: _Leaf, other: _Leaf) -> Blame:

@@ -4,14 +4,17 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import platform
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_args
 
 from promptguard.prompts import causes
@@ -29,13 +32,14 @@ Factor = Literal[
     "locale",
     "directory",
     "home",
+    "temporary-folder",
     "user",
     "host",
 ]
 """What a prompt changes with. ``call`` and ``run`` are no factor of the surroundings: it changes from one call to the next in one
 process, or from one process to the next, where nothing else does."""
 
-Changes = Literal["second", "minute", "hour", "day"]
+Changes = Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"]
 """How often a clock changes a prompt, at most."""
 
 VARIED: tuple[Factor, ...] = get_args(Factor)[2:]
@@ -52,6 +56,7 @@ WORDS: Mapping[Factor, str] = {
     "locale": "with the locale",
     "directory": "with the working directory",
     "home": "with the home folder",
+    "temporary-folder": "with the folder for temporary files",
     "user": "with the name of the user",
     "host": "with the name of the host",
 }
@@ -67,6 +72,7 @@ CAUSES: Mapping[Factor, Cause] = {
     "locale": causes.ENVIRONMENT,
     "directory": causes.ENVIRONMENT,
     "home": causes.ENVIRONMENT,
+    "temporary-folder": causes.ENVIRONMENT,
     "user": causes.VARIABLE_BEFORE_STATIC,
     "host": causes.ENVIRONMENT,
 }
@@ -83,12 +89,38 @@ MAY_BE: Mapping[Factor, tuple[Cause, ...]] = {
 }
 """The other causes that a factor can have, where the texts tell one."""
 
-STEPS: Mapping[Changes, float] = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_HOUR, _DAY = 3600, 86400
 
-_EVERYTHING = sum(STEPS.values()) + 32 * 86400  # another month and another day of the week too
-_TIME_OF_DAY = 10 * 3600 + 20 * 60 + 20.25  # from here no step but that of a day leads to another day in UTC-12 to UTC+12
+OFTEN: tuple[tuple[Changes, int], ...] = (("second", 1), ("minute", 60), ("hour", _HOUR), ("day", _DAY))
+SELDOM: tuple[tuple[Changes, int], ...] = (
+    *(("day", hours * _HOUR) for hours in (4, 8, 12, 16, 20)),
+    *(("week", days * _DAY) for days in (2, 3, 4, 5, 6)),
+    *(("month", days * _DAY) for days in (14, 28)),
+    ("quarter", 91 * _DAY),
+    *(("year", days * _DAY) for days in (182, 273, 364)),
+)
+"""Seconds by which the clock of the first run is moved to see how often a clock changes a prompt: by the first that does."""
+
+FIRST_CLOCK = datetime(2026, 2, 11, 10, 20, 20, 250_000, timezone.utc)
+"""A Wednesday in the middle of a month and a quarter, so that each step leads into another period of its own kind and no larger
+one; and an hour from which a step of an hour leads to another day in no time zone from UTC-10 to UTC+12. It is no date of today:
+what is found must not depend on the day on which it is looked for.
+"""
+OTHER_CLOCKS = tuple(
+    datetime.fromisoformat(f"{text}.750000+00:00")
+    for text in (
+        "2027-11-27T18:05:41",  # a weekend, and an evening in Kathmandu too
+        "2028-05-08T22:47:03",
+        "2029-08-16T02:31:57",
+        "2030-03-03T06:12:35",
+        "2031-12-30T14:53:11",
+        "2032-06-04T10:39:29",
+    )
+)
+"""Those of the runs in which all is changed: other years, months, days of the week, and hours no more than four apart."""
 _ZONES = ("Asia/Kathmandu", "America/St_Johns", "NPT-5:45")
 _LOCALES = ("de_DE", "fr_FR", "ja_JP", "pt_BR", "en_GB", "en_US")
+_USER_NAMES = ("USER", "LOGNAME", "USERNAME")
 _MOST_ENTRIES = 5_000
 
 
@@ -100,49 +132,46 @@ class Surroundings:
         clock: Unix time in seconds at which each call begins.
         hash_seed, random_seed: of Python's hashes and random numbers.
         changed: the factors that differ from the first run.
-        step: by how many seconds the clock differs from it.
     """
 
     clock: float
     hash_seed: int = 1
     random_seed: int = 1
     changed: frozenset[Factor] = frozenset()
-    step: float = 0
 
     def with_all(self, changed: frozenset[Factor], number: int) -> Surroundings:
         """These with every one of some factors changed, in the ``number``-th way (from 0) where there are many."""
         return replace(
             self,
             changed=changed,
+            clock=OTHER_CLOCKS[number % len(OTHER_CLOCKS)].timestamp() if "clock" in changed else self.clock,
             hash_seed=number + 2 if "hash-seed" in changed else self.hash_seed,
             random_seed=number + 2 if "random-seed" in changed else self.random_seed,
-            step=_EVERYTHING if "clock" in changed else 0,
         )
 
-    def with_one(self, factor: Factor, like: Surroundings, step: float = _EVERYTHING) -> Surroundings:
-        """These with one factor changed, as it is in ``like``; the clock by ``step`` seconds."""
+    def with_one(self, factor: Factor, like: Surroundings) -> Surroundings:
+        """These with one factor changed, as it is in ``like``."""
         return replace(
             self,
             changed=frozenset({factor}),
+            clock=like.clock if factor == "clock" else self.clock,
             hash_seed=like.hash_seed if factor == "hash-seed" else self.hash_seed,
             random_seed=like.random_seed if factor == "random-seed" else self.random_seed,
-            step=step if factor == "clock" else 0,
         )
+
+    def later(self, seconds: int) -> Surroundings:
+        """These with the clock moved, and nothing else."""
+        return replace(self, changed=frozenset({"clock"}), clock=self.clock + seconds)
 
     def job(self) -> dict[str, Any]:
         """What ``child`` sets."""
         return {
-            "clock": self.clock + self.step,
+            "clock": self.clock,
             "seed": self.random_seed,
             "listing": "reversed" if "listing-order" in self.changed else None,
             "host": "another-host" if "host" in self.changed else None,
             "user": "another-user" if "user" in self.changed else None,
         }
-
-
-def first_surroundings(now: float) -> Surroundings:
-    """Those of the first run: of the day of ``now`` (Unix time), at 10:20 UTC."""
-    return Surroundings(now - now % 86400 + _TIME_OF_DAY)
 
 
 class Places:
@@ -152,19 +181,30 @@ class Places:
         self.root = os.getcwd()
         self._folder = folder
         self._home = os.path.expanduser("~")
+        self._usual = {
+            "TZ": current_zone(),
+            **dict.fromkeys(("LC_ALL", "LANG"), current_locale()),
+            "HOME": self._home,
+            "TMPDIR": tempfile.gettempdir(),
+            **dict.fromkeys(_USER_NAMES, _current_user()),
+            "HOSTNAME": platform.node(),
+            "PWD": self.root,
+        }
 
     def environment(self, surroundings: Surroundings) -> dict[str, str]:
-        """The environment variables of a run."""
-        found = {name: value for name, value in os.environ.items() if name != "PROMPTGUARD_API_KEY"}
+        """The environment variables of a run: the same names in each, so that only what they say differs."""
+        found = self._usual | {name: value for name, value in os.environ.items() if name != "PROMPTGUARD_API_KEY"}
         changed = surroundings.changed
         if "time-zone" in changed:
-            found["TZ"] = other_zone(found.get("TZ"))
+            found["TZ"] = other_zone(found["TZ"])
         if "locale" in changed:
             found |= dict.fromkeys(("LC_ALL", "LANG"), other_locale()[0])
         if "home" in changed:
             found["HOME"] = str(self._stand_in("other-home", self._home))
+        if "temporary-folder" in changed:
+            found["TMPDIR"] = str(self._empty("other-temporary"))
         if "user" in changed:
-            found |= dict.fromkeys(("USER", "LOGNAME", "USERNAME"), "another-user")
+            found |= dict.fromkeys(_USER_NAMES, "another-user")
         if "host" in changed:
             found["HOSTNAME"] = "another-host"
         if "directory" in changed:
@@ -175,6 +215,11 @@ class Places:
     def directory(self, surroundings: Surroundings) -> str:
         """The working directory of a run."""
         return str(self._stand_in("other-folder", self.root)) if "directory" in surroundings.changed else self.root
+
+    def _empty(self, name: str) -> Path:
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def _stand_in(self, name: str, of: str) -> Path:
         folder = self._folder / name
@@ -189,11 +234,32 @@ class Places:
 @contextmanager
 def places() -> Iterator[Places]:
     """``Places`` that are gone afterwards."""
-    with TemporaryDirectory(prefix="promptguard-") as folder:
+    with tempfile.TemporaryDirectory(prefix="promptguard-") as folder:
         yield Places(Path(folder))
 
 
-def other_zone(current: str | None) -> str:
+def current_zone() -> str:
+    """A value of ``TZ`` that says what holds where it is not set."""
+    file = os.path.realpath("/etc/localtime")
+    if not os.path.exists(file):
+        return "UTC"
+    return file.partition("/zoneinfo/")[2] or f":{file}"
+
+
+def current_locale() -> str:
+    """A value of ``LC_ALL`` that says what holds where it is not set."""
+    values = map(os.environ.get, ("LC_ALL", "LANG", "LC_CTYPE"))
+    return next((value for value in values if value not in (None, "", "C", "POSIX")), None) or "C"
+
+
+def _current_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a number without a name, as in some containers
+        return "user"
+
+
+def other_zone(current: str) -> str:
     """A time zone that is not the current one: one of the installed ones, or one that says its offset."""
     for name in _ZONES:
         if name != current and (":" in name or os.path.exists(f"/usr/share/zoneinfo/{name}")):
@@ -204,7 +270,7 @@ def other_zone(current: str | None) -> str:
 @lru_cache(maxsize=1)
 def other_locale() -> tuple[str, bool]:
     """A locale that is not the current one, and whether it is installed."""
-    current = next((value for name in ("LC_ALL", "LANG") if (value := os.environ.get(name))), "C").split(".")[0]
+    current = current_locale().split(".")[0]
     try:
         listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, timeout=10, check=False).stdout.split()  # noqa: S607
     except (OSError, subprocess.SubprocessError):

@@ -51,6 +51,15 @@ class Files:
                 return None
         return None
 
+    def first_match(self, pattern: re.Pattern[str]) -> Location | None:
+        """The first place at which a pattern matches."""
+        for path, source in self._all().items():
+            found = pattern.search(source)
+            if found is not None:
+                at = found.start()
+                return Location(shown(path), source.count("\n", 0, at) + 1, at - source.rfind("\n", 0, at))
+        return None
+
     def _ending(self, lead: str) -> list[Location] | None:
         """Where a text ends, cut at its start until a file has it; ``None`` where none has enough of it."""
         for start in range(len(lead)):

@@ -62,11 +62,13 @@ class Failure:
         what: in words, behind the name of the builder.
         hint: what to do.
         place: file and line in the user's code.
+        told: whether the process lived to tell it.
     """
 
     what: str
     hint: str | None = None
     place: tuple[str, int] | None = None
+    told: bool = False
 
     def error(self, name: str) -> PromptguardError:
         """The same as an error about the builder ``name``."""
@@ -82,12 +84,14 @@ class Built:
         prompts: each different prompt as JSON text, in the order of the calls.
         place: file and line of the builder.
         files: that were imported or read.
+        started: programs, where that was watched.
         unchanged: what of the clock could not be replaced.
     """
 
     prompts: tuple[str, ...]
     place: tuple[str, int] | None
     files: tuple[str, ...]
+    started: tuple[str, ...]
     unchanged: str | None
 
 
@@ -222,9 +226,15 @@ class _Process:
             answer = json.loads(self.answer)
             if "error" in answer:
                 told = answer["error"]
-                return Failure(told["what"], told["hint"], tuple(told["place"]) if told["place"] else None)
+                return Failure(told["what"], told["hint"], tuple(told["place"]) if told["place"] else None, told=True)
             place = answer["place"]
-            return Built(tuple(answer["prompts"]), tuple(place) if place else None, tuple(answer["files"]), answer["unchanged"])
+            return Built(
+                prompts=tuple(answer["prompts"]),
+                place=tuple(place) if place else None,
+                files=tuple(answer["files"]),
+                started=tuple(answer["started"]),
+                unchanged=answer["unchanged"],
+            )
         return self._without_answer(output, timeout, late=late, status=status)
 
     def _without_answer(self, output: str, timeout: float, *, late: bool, status: int | None) -> Failure:

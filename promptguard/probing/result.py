@@ -110,7 +110,7 @@ class ProbeResult:
         differences: where the prompt changes, in the order of the prompt; none where it is stable. What changes from call to call
             or from process to process hides what changes otherwise.
         varied: the factors that were changed.
-        notes: what could not be changed, and why; and what was not compared.
+        notes: what could not be changed or seen, and why; and what was not compared.
         runs: processes in which it was built.
         tokens: of the part of the prompt that is compared.
         tokenizer: what they were counted with.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,13 +13,14 @@ from typing import Any, NamedTuple
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.probing.compare import Found, cause_of, compare, tokens_behind
 from promptguard.probing.factors import (
-    STEPS,
+    FIRST_CLOCK,
+    OFTEN,
+    SELDOM,
     VARIED,
     WORDS,
     Changes,
     Factor,
     Surroundings,
-    first_surroundings,
     other_locale,
     places,
 )
@@ -37,6 +39,9 @@ seed finds them with a chance of a half, and six with 98 %.
 TIMEOUT = 60.0
 """Seconds that one run may take."""
 
+_HIDDEN = "what else it changes with can be told when it gives the same prompt in each process"
+_NATIVE_CLOCK = re.compile(r"datetime64\(\s*[\"'](?:now|today)\b")
+
 
 def probe(
     build: Callable[..., Any] | str | Target,
@@ -52,7 +57,8 @@ def probe(
 
     Two runs in the same surroundings find what differs by chance and from call to call. The others change all at once: the clock,
     the hash seed, the random seed, the order of folder listings and environment variables, the time zone, the locale, the working
-    directory, the home folder, and the names of user and host. Where that gives another prompt, each is changed alone.
+    directory, the folders for the home and for temporary files, and the names of user and host. Where that gives another prompt,
+    each is changed alone.
 
     Args:
         build: what returns the prompt: a function at the top level of a module (with its arguments by ``functools.partial``), a
@@ -111,20 +117,17 @@ class _Probe:
         self._whole = whole
         self._counter = counter(tokenizer)
         self._root = root
-        self._first = first_surroundings(time.time())
+        self._first = Surroundings(FIRST_CLOCK.timestamp())
+        self._since = time.monotonic()
         self._made = 0
         self._notes: list[str] = []
 
     def result(self, runs: int, begin: float) -> ProbeResult:
         varied = frozenset(VARIED)
-        changed = [self._first.with_all(varied, number) for number in range(runs)]
-        made = self._run([Run(self._first, calls=2, watch=True), Run(self._first), *map(Run, changed)], needed=2)
-        base, second = (self._built(one) for one in made[:2])
-        others = made[2:]
+        base, second, others = self._first_runs(varied, runs)
         self._files = Files(base.files, [self._root, *([os.path.dirname(base.place[0])] if base.place else [])])  # noqa: PTH120
         self._base = self._parts(base.prompts[0])
-        if any(isinstance(other, Failure) for other in others):
-            varied, others = self._without_what_breaks(varied, runs, others)
+        varied, others = self._without_what_breaks(varied, others)
         found: list[_Differing] = []
         if len(base.prompts) > 1:
             found += self._differing("call", base.prompts[1])
@@ -132,9 +135,10 @@ class _Probe:
         found += chance
         if not chance:
             found += self._alone(varied, others)
+            found = self._without_drift(found)
         elif self._differs(others) is not None:
-            self._notes.append("what else it changes with can be told when it gives the same prompt in each process")
-        self._say_what_stayed(varied, base)
+            self._notes.append(_HIDDEN)
+        self._say_what_stayed(varied, base, stable=not found)
         prompts = [prompt for one in (base, second, *others) if isinstance(one, Built) for prompt in one.prompts]
         beside = _uncompared(prompts)
         return ProbeResult(
@@ -149,6 +153,24 @@ class _Probe:
             seconds=time.perf_counter() - begin,
             uncompared=beside,
         )
+
+    def _first_runs(self, varied: frozenset[Factor], runs: int) -> tuple[Built, Built, Sequence[Built | Failure]]:
+        """Two runs as things are, and those in which all is changed."""
+
+        def run() -> list[Built | Failure]:
+            changed = [self._first.with_all(varied, number) for number in range(runs)]
+            return self._run([Run(self._first, calls=2, watch=True), Run(self._first), *map(Run, changed)], needed=2)
+
+        made = run()
+        failure = made[0]
+        if isinstance(failure, Failure) and failure.told:  # a token or a certificate may hold on no other day than today
+            self._first = replace(self._first, clock=time.time())
+            made = run()
+            if isinstance(made[0], Failure):
+                raise failure.error(self._name)
+            self._notes.append(f"its clock starts now, since on {FIRST_CLOCK:%Y-%m-%d} the builder {failure.what}")
+        base, second = (self._built(one) for one in made[:2])
+        return base, second, made[2:]
 
     def _run(self, runs: Sequence[Run], *, needed: int = 0) -> list[Built | Failure]:
         self._made += len(runs)
@@ -166,7 +188,7 @@ class _Probe:
             raise InputError(error.what, where=self._name, hint=error.hint) from None
 
     def _differing(self, factor: Factor, prompt: str, changes: Changes | None = None) -> list[_Differing]:
-        found = compare(self._base, self._parts(prompt))
+        found = compare(self._base, self._parts(prompt), self._since)
         return [(factor, changes, found)] if found is not None else []
 
     def _differs(self, others: Sequence[Built | Failure]) -> int | None:
@@ -177,21 +199,23 @@ class _Probe:
         return None
 
     def _without_what_breaks(
-        self, varied: frozenset[Factor], runs: int, others: Sequence[Built | Failure]
-    ) -> tuple[frozenset[Factor], list[Built | Failure]]:
+        self, varied: frozenset[Factor], others: Sequence[Built | Failure]
+    ) -> tuple[frozenset[Factor], Sequence[Built | Failure]]:
         """Leave out the factors that the builder cannot bear: it may need its home folder, say."""
-        like = self._first.with_all(varied, 0)
-        order = [factor for factor in VARIED if factor in varied]
-        alone = self._run([Run(self._first.with_one(factor, like)) for factor in order])
-        broken = {factor: made for factor, made in zip(order, alone, strict=True) if isinstance(made, Failure)}
-        if not broken:
-            failure = next(other for other in others if isinstance(other, Failure))
-            raise replace(failure, what=f"{failure.what}, where it is built in other surroundings").error(self._name)
-        for factor, failure in broken.items():
-            self._notes.append(f"it was not seen whether it changes {WORDS[factor]}: then the builder {failure.what}")
-        varied -= broken.keys()
-        again = self._run([Run(self._first.with_all(varied, number)) for number in range(runs)])
-        return varied, list(again)
+        while (failed := next((number for number, other in enumerate(others) if isinstance(other, Failure)), None)) is not None:
+            like = self._first.with_all(varied, failed)
+            order = [factor for factor in VARIED if factor in varied]
+            alone = self._run([Run(self._first.with_one(factor, like)) for factor in order])
+            broken = {factor: made for factor, made in zip(order, alone, strict=True) if isinstance(made, Failure)}
+            if not broken:
+                failure = others[failed]
+                assert isinstance(failure, Failure)
+                raise replace(failure, what=f"{failure.what}, where it is built in other surroundings").error(self._name)
+            for factor, failure in broken.items():
+                self._notes.append(f"it was not seen whether it changes {WORDS[factor]}: then the builder {failure.what}")
+            varied -= broken.keys()
+            others = self._run([Run(self._first.with_all(varied, number)) for number in range(len(others))])
+        return varied, others
 
     def _alone(self, varied: frozenset[Factor], others: Sequence[Built | Failure]) -> list[_Differing]:
         """What it changes with, each alone."""
@@ -199,35 +223,61 @@ class _Probe:
         if number is None:
             return []
         like = self._first.with_all(varied, number)
-        tries = [_Try(factor, None, self._first.with_one(factor, like)) for factor in VARIED if factor in varied]
-        if "clock" in varied:
-            tries[:0] = [_Try("clock", name, self._first.with_one("clock", like, step)) for name, step in STEPS.items()]
-        made = self._run([Run(one.surroundings) for one in tries])
-        found: dict[Factor, _Differing] = {}
-        for one, built in zip(tries, made, strict=True):
-            if one.factor not in found:
-                for differing in self._differing(one.factor, self._built(built).prompts[0], one.changes):
-                    found[one.factor] = differing
+        found = self._tried([_Try(factor, None, self._first.with_one(factor, like)) for factor in VARIED if factor in varied])
+        if "clock" in varied and (not found or found.keys() & {"clock", "time-zone"}):  # an hour of theirs is one of both
+            for steps in (OFTEN, SELDOM):
+                stepped = self._tried([_Try("clock", every, self._first.later(seconds)) for every, seconds in steps])
+                if stepped:
+                    found = {**found, **stepped}
+                    break
         if found:
-            return list(found.values())
+            return [found[factor] for factor in VARIED if factor in found]
         together = compare(self._base, self._parts(self._built(others[number]).prompts[0]))
         assert together is not None
         return [(None, None, together)]
 
-    def _say_what_stayed(self, varied: frozenset[Factor], base: Built) -> None:
+    def _tried(self, tries: Sequence[_Try]) -> dict[Factor, _Differing]:
+        """The first difference that each factor makes. A builder that fails only then says nothing about it."""
+        found: dict[Factor, _Differing] = {}
+        for one, built in zip(tries, self._run([Run(one.surroundings) for one in tries]), strict=True):
+            if one.factor not in found and isinstance(built, Built):
+                for differing in self._differing(one.factor, built.prompts[0], one.changes):
+                    found[one.factor] = differing
+        return found
+
+    def _without_drift(self, found: list[_Differing]) -> list[_Differing]:
+        """What it changes with, but for what has changed on its own since the first run: by chance, or with the real clock."""
+        if not found:
+            return []
+        (again,) = self._run([Run(self._first)])
+        drift = self._differing("run", self._built(again).prompts[0])
+        if not drift:
+            return found
+        self._notes.append(_HIDDEN)
+        return [one for one in found if one[0] == "call" or one[2].position < drift[0][2].position] + drift
+
+    def _say_what_stayed(self, varied: frozenset[Factor], base: Built, *, stable: bool) -> None:
         if base.unchanged is not None:
             self._notes.append(f"this Python does not let the clock of {base.unchanged} be moved")
         name, installed = other_locale()
         if "locale" in varied and not installed:
             self._notes.append(f"no other locale is installed: {name} was only set in the environment variables")
+        if stable and base.started:
+            self._notes.append(f"it starts other programs, which see the real clock: {', '.join(base.started)}")
+        native = self._files.first_match(_NATIVE_CLOCK) if stable else None
+        if native is not None:
+            self._notes.append(f"numpy.datetime64 sees the real clock ({native.path}:{native.line})")
 
     def _merged(self, found: Sequence[_Differing]) -> list[Difference]:
         """One difference for all factors that change the same value, in the order of the prompt."""
-        groups: dict[tuple[int, int, str], list[_Differing]] = {}
+        groups: list[list[_Differing]] = []
         for differing in found:
-            part, value, _ = differing[2].position
-            groups.setdefault((part, value, differing[2].blame.explanation.rpartition(" to ")[0]), []).append(differing)
-        ordered = sorted(groups.values(), key=lambda group: min(differing[2].position for differing in group))
+            same = next((group for group in groups if any(_of_one_value(differing[2], other[2]) for other in group)), None)
+            if same is None:
+                groups.append([differing])
+            else:
+                same.append(differing)
+        ordered = sorted(groups, key=lambda group: min(differing[2].position for differing in group))
         return [self._difference(group) for group in ordered]
 
     def _difference(self, same: Sequence[_Differing]) -> Difference:
@@ -261,3 +311,13 @@ def _uncompared(prompts: Sequence[str]) -> tuple[Uncompared, ...]:
         for key in keys:
             texts[key] = {json.dumps(other[key]) if key in other else None for other in each}
     return tuple(Uncompared(key, changes=len(values) > 1) for key, values in texts.items())
+
+
+def _of_one_value(one: Found, other: Found) -> bool:
+    """Whether two differences are in the same word or the same date."""
+    if one.position[:2] != other.position[:2]:
+        return False
+    if one.blame.explanation.rpartition(" to ")[0] == other.blame.explanation.rpartition(" to ")[0]:
+        return True
+    between = (one.text or "")[slice(*sorted((one.character, other.character)))]
+    return one.text is not None and not any(map(str.isspace, between))

@@ -175,6 +175,42 @@ def rename_user(name: str) -> None:
     """Let the user have another name, where the environment is not asked for it."""
     module: Any = os
     module.getlogin = lambda: name
+    try:
+        import pwd
+    except ImportError:
+        return
+    database: Any = pwd
+    by_number, by_name, number = pwd.getpwuid, pwd.getpwnam, os.getuid()
+
+    def renamed(entry: pwd.struct_passwd) -> pwd.struct_passwd:
+        return pwd.struct_passwd((name, *entry[1:4], name, *entry[5:])) if entry.pw_uid == number else entry
+
+    database.getpwuid = lambda uid, /: renamed(by_number(uid))
+    database.getpwnam = lambda given, /: renamed(by_number(number) if given == name else by_name(given))
+
+
+class NumpySeeder:
+    """Seeds ``numpy.random`` when it is first imported: a builder may do so in its first call. It stands in ``sys.meta_path``."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def find_spec(self, name: str, *_: object) -> Any:
+        if name != "numpy.random":
+            return None
+        import importlib.util
+
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_seed(module: Any) -> None:
+                execute(module)
+                module.seed(self._seed)
+
+            spec.loader.exec_module = execute_and_seed  # type: ignore[method-assign]
+        return spec
 
 
 def seed_random(seed: int) -> None:

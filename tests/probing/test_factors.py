@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
+from datetime import date
 from pathlib import Path
 
 import pytest
-from probing_cases import CASES, CLOCKS, STABLE, Case, Probe
+from probing_cases import CASES, CLOCKS, PERIODS, STABLE, Case, Probe
+
+from promptguard.probing.factors import FIRST_CLOCK, OTHER_CLOCKS
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -25,6 +29,75 @@ def test_what_stays_the_same(code: str, probed: Probe) -> None:
 def test_how_often_a_clock_changes_it(form: str, every: str, probed: Probe) -> None:
     (difference,) = probed(f'def build(): return RULES + " Now: " + datetime.now(dt.timezone.utc).strftime("{form}")').differences
     assert (difference.factors, difference.changes) == (("clock",), every)
+
+
+@pytest.mark.parametrize(("clock", "every"), PERIODS.items())
+def test_how_often_something_of_a_date_changes_it(clock: str, every: str, probed: Probe) -> None:
+    (difference,) = probed(f'def build(): return f"{{RULES}} {{{clock}}}"').differences
+    assert (difference.factors, difference.changes, difference.cause.code) == (("clock",), every, "K1")
+
+
+def test_an_hour_of_the_users_own_zone_is_one_of_the_clock(probed: Probe) -> None:
+    (difference,) = probed("def build(): return RULES + ('Good morning' if datetime.now().hour < 12 else 'Good day')").differences
+    assert difference.depends == "with the clock, every day, and with the time zone"
+
+
+@pytest.mark.parametrize("clock", PERIODS)
+@pytest.mark.parametrize("day", ["2026-02-11", "2026-03-07", "2027-11-27", "2028-12-31", "2031-07-04", "2032-06-04"])
+def test_on_whatever_day_the_clock_starts_the_other_runs_show_it(day: str, clock: str) -> None:
+    def said(moment: dt.datetime) -> object:
+        class Now(dt.datetime):
+            now = classmethod(lambda cls, tz: moment)
+            today = classmethod(lambda cls: moment)
+
+        return eval(clock, {"datetime": Now, "date": Now, "dt": dt})
+
+    for hour in range(24):
+        first = dt.datetime.combine(date.fromisoformat(day), dt.time(hour, 20, 20), dt.timezone.utc)
+        assert {said(other) for other in OTHER_CLOCKS} - {said(first)}
+
+
+def test_a_builder_that_needs_a_later_day_starts_from_now(probed: Probe) -> None:
+    result = probed(f"""
+    def build():
+        if date.today() == date({FIRST_CLOCK:%Y, %-m, %-d}):
+            raise ValueError("not valid yet")
+        return f"{{RULES}} {{datetime.now()}}"
+    """)
+    assert [difference.factors for difference in result.differences] == [("clock", "time-zone")]
+    assert "its clock starts now, since on 2026-02-11 the builder failed: ValueError: not valid yet" in result.notes
+
+
+def test_a_year_that_the_builder_cannot_bear(probed: Probe) -> None:
+    result = probed("def build(): return RULES + {2029: ''}.get(date.today().year, 'x')[0]", runs=3)
+    note = "it was not seen whether it changes with the clock: then the builder failed: IndexError: string index out of range"
+    assert (result.stable, "clock" in result.varied, note in result.notes) == (True, False, True)
+
+
+def test_what_drifts_on_its_own_is_blamed_on_nothing_else(probed: Probe) -> None:
+    result = probed("""
+    DRIFTED = os.path.join(os.path.dirname(__file__), "drifted")
+    def build():
+        user = os.environ["USER"]
+        if date.today().year == 2026 and user == "another-user":
+            open(DRIFTED, "w").close()
+        return f"{RULES} Hello {user}. It is {'12:30' if os.path.exists(DRIFTED) else '12:00'}."
+    """)
+    assert [(difference.factors, difference.cause.code) for difference in result.differences] == [
+        (("user",), "K15"),
+        (("run",), "K1"),
+    ]
+
+
+def test_what_sees_the_real_clock_is_named(probed: Probe) -> None:
+    result = probed("""
+    import subprocess
+    def today(): return numpy.datetime64("today")
+    def build(): os.system("true"); return RULES + subprocess.check_output("/bin/echo 3", shell=True, text=True)
+    """)
+    assert result.stable
+    assert "it starts other programs, which see the real clock: true, echo" in result.notes
+    assert "numpy.datetime64 sees the real clock (agent.py:8)" in result.notes
 
 
 def test_every_clock_is_moved(probed: Probe) -> None:

@@ -12,6 +12,11 @@ from textwrap import dedent
 
 import pytest
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = """\
 import time
@@ -209,6 +214,28 @@ def test_workers_bring_their_lines_home(run: Pytest) -> None:
     assert (
         "test_agent.py::test_a: tools are canonical\ntest_agent.py::test_b: test_agent:stable is stable (62 tokens)\n" in summary
     )
+
+
+def test_an_installed_plugin_is_loaded_by_its_entry_point_in_workers_too(tmp_path: Path) -> None:
+    metadata = tmp_path / "installed" / "promptguard_ci-0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: promptguard-ci\nVersion: 0\n")
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["pytest11"]
+    lines = [f"{name} = {module}" for name, module in written.items()]
+    (metadata / "entry_points.txt").write_text("\n".join(["[pytest11]", *lines]))
+    code = "import os\n" + "".join(
+        f"def test_{n}(promptguard): promptguard.assert_hit_rate(); print(os.environ['PYTEST_XDIST_WORKER'])\n" for n in "ab"
+    )
+    (tmp_path / "test_agent.py").write_text(code)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(metadata.parent), str(ROOT)]), "COLUMNS": "200"}
+    for name in ("PYTEST_ADDOPTS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+        environment.pop(name, None)
+    command = [sys.executable, "-m", "pytest", "-n", "2", "-rP", "--promptguard-min-hit-rate", "0.5"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert outcomes(done) == {"passed": 2}, done.stdout + done.stderr
+    assert {"gw0", "gw1"} <= set(done.stdout.split())
+    summary = done.stdout.partition("= promptguard =")[2]
+    assert re.findall(r"^test_agent\.py::test_(.): hit rate 9\d\.\d% of a possible", summary, re.MULTILINE) == ["a", "b"]
 
 
 def test_it_imports_nothing_but_pytest() -> None:
