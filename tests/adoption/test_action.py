@@ -15,10 +15,12 @@ from adoption import agent
 from adoption.conftest import Make
 from adoption.scratch import ROOT, commit
 from adoption.simulated_runner import Job, Runner
+from chat_templates import CHATML
 
 CLOCK = "You help the customers of a shop.\nNow: {{ now() }}\n"
 CLEAN = "You help the customers of a shop.\n"
 SAID = "`{{ now() }}` prints a clock, which changes with every request\n1 token behind it: computed again when it changes"
+TEMPLATE = CHATML.replace("%}<|im_start|>", "%}{% if loop.last %}Now: {% endif %}<|im_start|>", 1)
 TOOLS = '[{"inputSchema": {"type": "object"}, "name": "get_time"}]\n'
 UPLOAD = "github/codeql-action/upload-sarif"
 
@@ -28,12 +30,14 @@ def outcomes(job: Job) -> dict[str, str]:
 
 
 def test_a_clean_repository(make_runner: Make) -> None:
-    job = make_runner({"prompts/system.j2": CLEAN}).run()
+    runner = make_runner({"prompts/system.j2": CLEAN})
+    job = runner.run()
     assert job.succeeded, job.log
     assert (job.outputs["verdict"], job.outputs["findings"], job.outputs["hit-rate"]) == ("passed", "0", "")
     assert job.annotations == []
     assert job.summary.startswith("## ✅ promptguard: passed\n")
-    assert job.used == [(UPLOAD, {"sarif_file": job.outputs["sarif"], "category": "promptguard"})]
+    upload = {"sarif_file": job.outputs["sarif"], "checkout_path": str(runner.workspace), "category": "promptguard"}
+    assert job.used == [(UPLOAD, upload)]
 
 
 def test_a_finding_fails_at_the_gate_and_no_sooner(make_runner: Make) -> None:
@@ -54,7 +58,8 @@ def test_a_finding_fails_at_the_gate_and_no_sooner(make_runner: Make) -> None:
         ("error", {"title": "promptguard: failed"}, "lint: 1 error"),
     ]
     assert "## ❌ promptguard: failed\n\n- lint: 1 error\n" in job.summary.replace("&#58;", ":")
-    assert "| <code>prompts/system.j2&#58;2</code> |" in job.summary or "system.j2&#58;2&#58;6" in job.summary
+    said = "<code>{{ now() }}</code> prints a clock, which changes with every request"
+    assert f"\n| <code>prompts/system.j2&#58;2&#58;6</code> | **error** PG101 clock | {said} | 1 |  |" in job.summary
     sarif = json.loads(Path(job.outputs["sarif"]).read_text())
     assert [result["ruleId"] for result in sarif["runs"][0]["results"]] == ["PG101"]
 
@@ -96,6 +101,18 @@ def test_a_working_directory(make_runner: Make) -> None:
     uris = ["-a%20folder/sub%20dir/prompts/system.j2", "-a%20folder/sub%20dir/tools.json"]
     assert places == [{"uri": uri, "uriBaseId": "%SRCROOT%"} for uri in uris]
     assert job.used[0][1]["category"] == "promptguard/-a folder/sub dir"
+
+
+def test_a_checkout_in_a_folder_of_the_workspace(make_runner: Make) -> None:
+    runner = make_runner({"sub/prompts/system.j2": CLOCK})
+    root = runner.workspace
+    runner.workspace = root.parent
+    job = runner.run(working_directory=f"{root.name}/sub")
+    assert job.annotations[0][1]["file"] == "sub/prompts/system.j2"
+    assert (job.used[0][1]["checkout_path"], job.used[0][1]["category"]) == (str(root), "promptguard/sub")
+    sarif = json.loads(Path(job.outputs["sarif"]).read_text())
+    place = sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "sub/prompts/system.j2", "uriBaseId": "%SRCROOT%"}
 
 
 def test_paths_come_one_on_a_line(make_runner: Make) -> None:
@@ -237,6 +254,21 @@ def test_a_replay(make_runner: Make, tmp_path: Path) -> None:
     assert message.startswith("turn 1: a date or time in the system prompt changed from ")
     assert "70.0% are asked for" in job.summary
     assert job.used == []
+
+
+def test_a_chat_template(make_runner: Make, tmp_path: Path) -> None:
+    runner = make_runner({**agent.agent(agent.CLEAN, tmp_path), "chat.jinja": TEMPLATE})
+    given = {"lint": "off", "format": "off", "replay": "on"}
+    job = runner.run(**given, args="--chat-template chat.jinja")
+    assert [reason.split(": ")[1] for reason in job.report["reasons"]] == ["prompt-loss", "chat-template"]
+    place = {"file": "chat.jinja", "line": "2"}
+    titles = ["K9 chat-template", "PG502 chat template"]
+    assert [(level, where) for level, where, _ in job.annotations[:-1]] == [("error", {**place, "title": t}) for t in titles]
+    (finding,) = job.report["replay"]["report"]["chat_template"]["findings"]
+    lost = f"{finding['tokens_lost']:,} tokens lost at worst"
+    assert job.annotations[1][2] == f"{finding['explanation']}\n{lost}\nfix: {finding['remedy']}"
+    tolerant = runner.run(**given, args="--chat-template chat.jinja --prompt-loss-tolerance 9999")
+    assert (tolerant.succeeded, [level for level, _, _ in tolerant.annotations]) == (True, ["error", "warning"])
 
 
 def test_without_the_lint_nothing_is_uploaded(make_runner: Make) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from adoption.conftest import Make
 from adoption.scratch import commit, git
 from adoption.simulated_runner import Job, Runner
 from pytest_httpserver import HTTPServer
+
+from promptguard.models.default import default_model
 
 TOKEN = "basic " + base64.b64encode(b"x-access-token:a-token").decode()
 REPLAY = {"lint": "off", "format": "off", "replay": "on"}
@@ -103,6 +106,15 @@ def test_a_shallow_checkout_is_deepened_by_one_commit(runner: Runner) -> None:
     assert (Path(outputs["folder"]) / "other.md").read_text() == "More."
 
 
+def test_a_whole_clone_stays_whole(runner: Runner) -> None:
+    origin = runner.workspace.with_name("origin.git")
+    git(runner.workspace, "clone", "--quiet", "--bare", ".", str(origin))
+    shutil.rmtree(runner.workspace)
+    git(origin, "clone", "--quiet", "--single-branch", "--branch", "change", f"file://{origin}", str(runner.workspace))
+    assert fetched(runner)[1]["commit"] == git(origin, "merge-base", tip(runner), "change")
+    assert git(runner.workspace, "rev-parse", "--is-shallow-repository") == "false"
+
+
 def test_the_head_alone_is_compared_with_the_merge_base(runner: Runner) -> None:
     git(runner.workspace, "checkout", "--quiet", "change")
     assert fetched(runner)[1]["commit"] == git(runner.workspace, "merge-base", "main^", "change")
@@ -148,8 +160,53 @@ def test_a_commit_that_is_none(runner: Runner) -> None:
 
 def test_no_repository(runner: Runner) -> None:
     shutil.rmtree(runner.workspace / ".git")
-    (warning,) = fetched(runner)[0].messages("warning")
-    assert warning.startswith("no comparison with the base: git cat-file failed (fatal: not a git repository")
+    said = "the working directory lies in no git repository; check out with actions/checkout"
+    assert fetched(runner)[0].messages("warning") == [f"no comparison with the base: {said}"]
+
+
+def test_no_folder(runner: Runner) -> None:
+    runner.done["check"] = {}
+    (warning,) = runner.run(**REPLAY, working_directory="gone").messages("warning")
+    assert warning.startswith("no comparison with the base: working-directory: there is no folder 'gone' in the workspace")
+
+
+def test_a_checkout_in_a_folder_of_the_workspace(runner: Runner) -> None:
+    folder = runner.workspace
+    runner.workspace = folder.parent
+    job = runner.run(**REPLAY, working_directory=folder.name)
+    assert job.annotations[0][1]["file"] == "prompts/system.j2"
+    assert "| prompt loss, all turns | 0 | " in job.summary
+
+
+def test_absolute_paths_are_those_of_the_base(runner: Runner) -> None:
+    config, system = runner.workspace / "promptguard.toml", runner.workspace / "prompts" / "system.j2"
+    job = runner.run(**REPLAY, config=str(config), args=f"'--system={system}'")
+    head, base = (job.report[name]["report"] for name in ("replay", "base"))
+    assert head["settings"]["system"] == str(system)
+    assert Path(base["settings"]["system"]).parts[-3:] == ("files", "prompts", "system.j2")
+    assert (head["totals"]["prompt_loss"] > 0, base["totals"]["prompt_loss"]) == (True, 0)
+    assert "| prompt loss, all turns | 0 | " in job.summary
+
+
+def test_the_model_is_that_of_the_head_and_a_report_too(runner: Runner, tmp_path: Path) -> None:
+    shutil.copy(default_model(), runner.workspace / "model.gguf")
+    own = tmp_path / "own.json"
+    job = runner.run(**REPLAY, args=f"--model model.gguf --report 'json={own}'")
+    assert json.loads(own.read_text())["subject"] == job.report["replay"]["report"]["subject"]
+    assert job.report["base"]["report"]["subject"]["model"] == "model.gguf"
+    assert "| prompt loss, all turns | 0 | " in job.summary
+
+
+def test_a_base_without_the_configuration_is_not_compared(make_runner: Make, tmp_path: Path) -> None:
+    files = agent(CLEAN, tmp_path)
+    settings = files.pop("promptguard.toml")
+    runner = make_runner(files)
+    runner.event = {"merge_group": {"base_sha": git(runner.workspace, "rev-parse", "HEAD")}}
+    commit(runner.workspace, {"promptguard.toml": settings})
+    job = runner.run(**REPLAY)
+    reason = "the base has no configuration that sets task and system, so it replays another task"
+    assert f"\nNot compared&#58; {reason}.\n".replace("&#58;", ":") in job.summary
+    assert ("| prompt loss, all turns" in job.summary, job.report["base"]["report"]["subject"]["task"]) == (False, "four-tool")
 
 
 def test_other_events_have_no_base(runner: Runner) -> None:

@@ -66,17 +66,22 @@ def test_the_first_run_writes_and_the_next_one_updates(runner: Runner, httpserve
     assert written(httpserver) == ("PATCH", body)
 
 
-def test_each_job_and_folder_has_a_comment_of_its_own(runner: Runner, httpserver: HTTPServer) -> None:
+def test_each_use_in_a_job_has_a_comment_of_its_own(runner: Runner, httpserver: HTTPServer) -> None:
     answer(httpserver, [[]])
     marks = set()
-    for variables, given in (({}, {}), ({"GITHUB_JOB": "other"}, {}), ({"GITHUB_WORKFLOW": "other"}, {})):
+    uses: list[tuple[dict[str, str], dict[str, str]]] = [
+        ({}, {}),
+        ({}, {"paths": "system.j2"}),
+        ({}, {"working_directory": "sub"}),
+        ({"GITHUB_JOB": "other"}, {}),
+        ({"GITHUB_WORKFLOW": "other"}, {}),
+    ]
+    (runner.workspace / "sub").mkdir()
+    for variables, given in uses:
         runner.variables |= variables
         commented(runner, **given)
         marks.add(written(httpserver)[1].partition("\n")[0])
-    (runner.workspace / "sub").mkdir()
-    commented(runner, working_directory="sub")
-    marks.add(written(httpserver)[1].partition("\n")[0])
-    assert len(marks) == 4
+    assert len(marks) == len(uses)
 
 
 def test_nobody_is_mentioned(runner: Runner, httpserver: HTTPServer) -> None:

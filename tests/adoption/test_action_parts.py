@@ -27,7 +27,7 @@ def part(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         del sys.modules[name]
 
 
-def report(rate: float, *prefilled: int) -> dict[str, Any]:
+def report(rate: float, *prefilled: int, template: int | None = None) -> dict[str, Any]:
     prompt = 100 * len(prefilled)
     totals = {
         "hit_rate": rate,
@@ -36,17 +36,19 @@ def report(rate: float, *prefilled: int) -> dict[str, Any]:
         "prompt_loss": 1234,
         "engine_loss": 0,
     }
-    return {"totals": totals, "turns": [{"prefilled": count} for count in prefilled]}
+    checks = [{"name": "hit-rate", "value": rate}, *[{"name": "chat-template", "value": template}] * (template is not None)]
+    turns = [{"number": number, "prefilled": count} for number, count in enumerate(prefilled, 1)]
+    return {"totals": totals, "turns": turns, "checks": checks}
 
 
 def test_a_comparison(part: Any) -> None:
-    table = part("compare").comparison(report(0.9, 1000, 20, 30), report(0.7999, 1000, 1020))
+    table = part("compare").comparison(report(0.9, 1000, 20), report(0.7999, 1000, 1020))
     assert table.splitlines() == [
         "| | base | head | change |",
         "|---|---:|---:|---:|",
         "| hit rate | 90.0% | 79.9% | −10.0 points |",  # noqa: RUF001 - a minus sign
         "| prompt tokens per turn | 100 | 100 | 0 |",
-        "| tokens computed per turn | 350 | 1,010 | +660 |",
+        "| tokens computed per turn | 510 | 1,010 | +500 |",
         "| prompt loss, all turns | 1,234 | 1,234 | 0 |",
         "| engine loss, all turns | 0 | 0 | 0 |",
         "",
@@ -56,11 +58,99 @@ def test_a_comparison(part: Any) -> None:
         "|---:|---:|---:|---:|",
         "| 1 | 1,000 | 1,000 | 0 |",
         "| 2 | 20 | 1,020 | +1,000 |",
-        "| 3 | 30 | | |",
         "",
         "</details>",
     ]
-    assert "| 2 | | 5 | |" in part("compare").comparison(report(1, 4), report(1, 4, 5))
+    table = part("compare").comparison(report(1, 4, template=91), report(1, 4, template=0))
+    assert "| tokens lost to the chat template, at worst | 91 | 0 | −91 |" in table.splitlines()  # noqa: RUF001 - a minus sign
+
+
+def replayed(*names: str, turns: int = 3, **subject: object) -> dict[str, Any]:
+    return {
+        "settings": dict.fromkeys(names, "a/file"),
+        "subject": {"task": "shop", "model": "tiny.gguf", "live": False, **subject},
+        "turns": [{}] * turns,
+    }
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "reason"),
+    [
+        (replayed("task", "system"), replayed("task", "system", "chat-template", "context", model="tiny.gguf"), None),
+        (
+            replayed(),
+            replayed("system", "task", "tools"),
+            "the base has no configuration that sets task, system and tools, so it replays another task",
+        ),
+        (replayed("task", "system"), replayed("task"), "the head no longer sets system, so it replays another task"),
+        (replayed(), replayed(task="desk"), "task is shop in the base and desk in the head"),
+        (replayed(model="a.gguf"), replayed(model="b.gguf"), "model is a.gguf in the base and b.gguf in the head"),
+        (replayed(turns=13), replayed(turns=14), "the task has 13 turns in the base and 14 in the head"),
+        (
+            {**replayed(), "settings": {"context": "/w/shop/context.json"}},
+            replayed(),
+            "the base sets context to an absolute path, at which the head's file lies; make it relative",
+        ),
+        ({**replayed(), "settings": {"context": "/w/shopping/context.json"}}, replayed(), None),
+    ],
+)
+def test_what_cannot_be_compared(base: dict[str, Any], head: dict[str, Any], reason: str | None, part: Any) -> None:
+    assert part("compare").obstacle(base, head, Path("/w/shop")) == reason
+
+
+def test_paths_in_the_repository_are_moved(part: Any, tmp_path: Path) -> None:
+    root, link = tmp_path / "shop", tmp_path / "link"
+    root.mkdir()
+    link.symlink_to(root)
+    words = {
+        f"{root}/a b.toml": "/base/a b.toml",
+        f"{root}/x/../a=b.toml": "/base/a=b.toml",
+        f"--system={link}/a.j2": "--system=/base/a.j2",
+        str(root): "/base",
+        f"{root}/../other": f"{root}/../other",
+        f"{root}ping/a.j2": f"{root}ping/a.j2",
+        **{word: word for word in ("a.toml", "../a.toml", "--live", "--seed=7", "", "http://jetson:8080")},
+    }
+    assert {word: part("commands").moved(word, root, Path("/base")) for word in words} == words
+
+
+def inputs(part: Any, workspace: Path, **given: str) -> Any:
+    (workspace / ".git").mkdir(parents=True, exist_ok=True)
+    switches = dict.fromkeys(("lint", "format", "replay", "sarif", "summary", "annotations", "comment"), "on")
+    values = {f"INPUT_{name.upper()}": value for name, value in {**switches, "fail_on": "any", **given}.items()}
+    return part("inputs").read_inputs({"GITHUB_WORKSPACE": str(workspace), **values})
+
+
+USES: list[dict[str, str]] = [
+    {},
+    {"paths": "a"},
+    {"paths": "a\nb"},
+    {"config": "a"},
+    {"baseline": "a"},
+    {"lint": "off"},
+    {"format": "off"},
+    {"server": "http://a"},
+    {"model_from": "a"},
+    {"args": "--seed 1"},
+]
+
+
+def test_uses_of_the_action_are_told_apart(part: Any, tmp_path: Path) -> None:
+    identity = part("identity")
+    uses = [inputs(part, tmp_path, **given) for given in USES]
+    assert len({identity.identity(use) for use in uses}) == len(uses)
+    categories = [identity.category(use) for use in uses]
+    assert categories[0] == "promptguard"
+    assert len(set(categories[:5])) == 5
+    assert set(categories[5:]) == {"promptguard"}
+
+
+def test_a_use_is_the_same_on_another_machine_and_with_another_limit(part: Any, tmp_path: Path) -> None:
+    found = set()
+    for workspace, rate in ((tmp_path / "a", "0.8"), (tmp_path / "b", "0.9")):
+        use = inputs(part, workspace, config=f"{workspace}/promptguard.toml", args=f"--task={workspace}/task", min_hit_rate=rate)
+        found.add((part("identity").category(use), part("identity").identity(use)))
+    assert found == {("promptguard:be86d4bb", "d1842247")}
 
 
 @pytest.mark.parametrize(("rate", "text"), [(0.79999, "79.9%"), (0.8, "80.0%"), (1.0, "100.0%"), (0.0, "0.0%")])

@@ -29,14 +29,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Project:
-    """A repository that has installed some of the hooks."""
+    """A repository that has installed hooks.
 
-    def __init__(self, folder: Path, source: Path, home: Path, *hooks: str) -> None:
+    Args:
+        folder: for it.
+        home: where pre-commit keeps its environments.
+        config: the text of its .pre-commit-config.yaml.
+        variables: further ones of its environment.
+    """
+
+    def __init__(self, folder: Path, home: Path, config: str, **variables: str) -> None:
         self.folder = folder
         # Only wheels, and a compiler that fails: nothing in the hook's environment needs to be compiled.
-        self._environment = environment(PRE_COMMIT_HOME=str(home), PIP_ONLY_BINARY=":all:", CC="false", CXX="false")
-        repo = {"repo": str(source), "rev": git(source, "rev-parse", "HEAD"), "hooks": [{"id": hook} for hook in hooks]}
-        repository(folder, {".pre-commit-config.yaml": yaml.safe_dump({"repos": [repo]})})
+        self._environment = environment(PRE_COMMIT_HOME=str(home), PIP_ONLY_BINARY=":all:", CC="false", CXX="false", **variables)
+        repository(folder, {".pre-commit-config.yaml": config})
         self.run(sys.executable, "-m", "pre_commit", "install")
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
@@ -57,7 +63,9 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path, source: Path, home: Path, request: pytest.FixtureRequest) -> Project:
-    return Project(tmp_path / "project", source, home, *request.param)
+    hooks = [{"id": hook} for hook in request.param]
+    repo = {"repo": str(source), "rev": git(source, "rev-parse", "HEAD"), "hooks": hooks}
+    return Project(tmp_path / "project", home, yaml.safe_dump({"repos": [repo]}))
 
 
 LINT = ("promptguard-lint",)
@@ -125,6 +133,40 @@ def test_the_environment_is_small(project: Project, home: Path) -> None:
     installed = {path.name.split("-")[0].lower() for path in environment_.glob("lib/python3*/site-packages/*.dist-info")}
     assert {"click", "jinja2", "promptguard_ci"} <= installed
     assert not installed & {"httpx", "xllamacpp", "llama_cpp_python", "tokenizers", "numpy"}
+
+
+PUSHED = "https://github.com/OWNER/promptguard"
+
+
+def shown(page: str) -> list[str]:
+    """The configurations that a page shows."""
+    return re.findall(r"```yaml\n(repos:\n.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/pre-commit.md"])
+def test_what_the_documents_show_works_beside_a_clone(page: str, tmp_path: Path, source: Path, home: Path) -> None:
+    """COMMIT alone is replaced, by what the command beside it prints."""
+    git(tmp_path, "clone", "--quiet", str(source), "promptguard")
+    (tmp_path / "shop").mkdir()
+    (command,) = re.findall(r"`COMMIT` stands for what `git (-C [^`]*)` prints", (ROOT / page).read_text(encoding="utf-8"))
+    config = shown(page)[0].replace("COMMIT", git(tmp_path / "shop", *command.split()))
+    project = Project(tmp_path / "shop", home, config)
+    made, said = project.commit({"prompts/system.j2": CLOCK})
+    assert (made, "prompts/system.j2:2:6: PG101 [error]" in said) == (False, True)
+    assert project.commit({"prompts/system.j2": CLEAN})[0]
+
+
+def test_what_the_documents_show_works_with_a_repository_that_was_pushed(tmp_path: Path, source: Path, home: Path) -> None:
+    address = PUSHED.replace("OWNER", "shop")
+    _, config = shown("docs/pre-commit.md")
+    config = config.replace("OWNER", "shop").replace("COMMIT", git(source, "rev-parse", "HEAD"))
+    instead = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.{source}.insteadOf", "GIT_CONFIG_VALUE_0": address}
+    made, said = Project(tmp_path / "project", home, config, **instead).commit({"prompts/system.j2": CLOCK})
+    assert (made, "prompts/system.j2:2:6: PG101 [error]" in said) == (False, True)
+
+
+def test_the_readme_names_the_same_address() -> None:
+    assert PUSHED in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_manifest_is_current_and_valid() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import posixpath
+import os.path
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from promptguard_action.commands import Ran
+from promptguard_action.inputs import Inputs
 from promptguard_action.runner import annotate, say
 from promptguard_action.verdict import findings
 
@@ -21,11 +22,11 @@ class Annotation(NamedTuple):
     properties: dict[str, str | int]
 
 
-def annotate_all(runs: Sequence[Ran], prefix: str) -> None:
+def annotate_all(runs: Sequence[Ran], inputs: Inputs) -> None:
     """Annotate what the commands found, of each level as much as GitHub shows."""
     left = dict.fromkeys(_LEVELS.values(), SHOWN)
     hidden = 0
-    for item in (item for run in runs for item in _of(run, prefix)):
+    for item in (item for run in runs for item in _of(run, inputs)):
         left[item.level] -= 1
         if left[item.level] >= 0:
             annotate(*item)
@@ -35,23 +36,24 @@ def annotate_all(runs: Sequence[Ran], prefix: str) -> None:
         say(f"{hidden} more in the summary and in the report: GitHub shows {SHOWN} of a level for a step.")
 
 
-def _of(run: Ran, prefix: str) -> Iterator[Annotation]:
+def _of(run: Ran, inputs: Inputs) -> Iterator[Annotation]:
     if run.error is not None:
         yield Annotation("error", f"promptguard {run.name}: {run.error}", {})
     if run.name == "lint":
         for finding in findings(run):
-            yield _finding(finding, prefix)
+            yield _finding(finding, inputs)
     elif run.name == "format":
         for line in run.output.splitlines():
             if line.startswith("would format "):
                 path = line.removeprefix("would format ")
-                yield Annotation("warning", "not in canonical form: run promptguard format", {"file": _inside(path, prefix)})
+                yield Annotation("warning", "not in canonical form: run promptguard format", {"file": _inside(path, inputs)})
     elif run.report is not None:
-        yield from _divergences(run.report["turns"], prefix)
+        yield from _divergences(run.report["turns"], inputs)
+        yield from _of_template(run.report, inputs)
 
 
-def _finding(finding: dict[str, Any], prefix: str) -> Annotation:
-    where: dict[str, str | int] = {"file": _inside(finding["path"], prefix), "line": finding["line"]}
+def _finding(finding: dict[str, Any], inputs: Inputs) -> Annotation:
+    where: dict[str, str | int] = {"file": _inside(finding["path"], inputs), "line": finding["line"]}
     if finding["line"] == finding["end_line"]:  # GitHub takes columns on one line only
         where |= {"col": finding["column"], "endColumn": finding["end_column"]}
     where |= {"endLine": finding["end_line"], "title": f"{finding['code']} {finding['name']}"}
@@ -61,7 +63,7 @@ def _finding(finding: dict[str, Any], prefix: str) -> Annotation:
     return Annotation(_LEVELS[finding["severity"]], f"{finding['message']}{cost}{fix}", where)
 
 
-def _divergences(turns: list[dict[str, Any]], prefix: str) -> Iterator[Annotation]:
+def _divergences(turns: list[dict[str, Any]], inputs: Inputs) -> Iterator[Annotation]:
     """Each cause at its place once."""
     seen: set[tuple[str, str, int]] = set()
     for turn in turns:
@@ -74,9 +76,22 @@ def _divergences(turns: list[dict[str, Any]], prefix: str) -> Iterator[Annotatio
             continue
         seen.add(key)
         title = f"{found['cause']['code']} {found['cause']['name']}"
-        where: dict[str, str | int] = {"file": _inside(place["path"], prefix), "line": place["line"]} if place else {}
         message = f"turn {turn['number']}: {found['explanation']}\n{found['tokens_lost']:,} tokens lost\nfix: {found['remedy']}"
-        yield Annotation("error", message, {**where, "title": title})
+        yield Annotation("error", message, {**_where(place, inputs), "title": title})
+
+
+def _of_template(report: dict[str, Any], inputs: Inputs) -> Iterator[Annotation]:
+    """What was found in the user's own chat template; a warning where the check lets it pass."""
+    passed = all(check["passed"] for check in report["checks"] if check["name"] == "chat-template")
+    for finding in (report["chat_template"] or {"findings": []})["findings"]:
+        lost = f"\n{finding['tokens_lost']:,} tokens lost at worst" if finding["tokens_lost"] else ""
+        message = f"{finding['explanation']}{lost}\nfix: {finding['remedy']}"
+        where = _where(_outermost(finding["place"]), inputs)
+        yield Annotation("warning" if passed else "error", message, {**where, "title": f"{finding['code']} chat template"})
+
+
+def _where(place: dict[str, Any] | None, inputs: Inputs) -> dict[str, str | int]:
+    return {"file": _inside(place["path"], inputs), "line": place["line"]} if place is not None else {}
 
 
 def _outermost(place: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -86,5 +101,6 @@ def _outermost(place: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if place is None or place["path"].startswith("<") else place
 
 
-def _inside(path: str, prefix: str) -> str:
-    return posixpath.normpath(prefix + path)
+def _inside(path: str, inputs: Inputs) -> str:
+    """A path that promptguard names, as GitHub wants it: from the root of the repository."""
+    return os.path.relpath(inputs.folder / path, inputs.root)

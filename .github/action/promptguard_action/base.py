@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from promptguard_action.errors import ActionError
-from promptguard_action.inputs import switch
+from promptguard_action.inputs import read_folders, switch
 from promptguard_action.runner import annotate, say, set_outputs
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -30,7 +30,10 @@ def base() -> int:
         say("No base to compare with: this is no pull request.")
         return 0
     try:
-        checkout = _Checkout(Path(os.environ["GITHUB_WORKSPACE"]))
+        _, repository = read_folders()
+        if repository is None:
+            raise ActionError("the working directory lies in no git repository; check out with actions/checkout")
+        checkout = _Checkout(repository)
         commit = checkout.base(given, os.environ["GITHUB_SHA"])
         folder = checkout.files(commit)
     except ActionError as error:
@@ -59,10 +62,10 @@ def base_of_event(event: dict[str, Any]) -> str | None:
 
 
 class _Checkout:
-    """The repository in the workspace. Nothing in it is changed but that objects are fetched; its hooks are not run."""
+    """A repository. Nothing in it is changed but that objects are fetched; its hooks are not run."""
 
-    def __init__(self, workspace: Path) -> None:
-        self._workspace = workspace
+    def __init__(self, root: Path) -> None:
+        self._root = root
 
     def base(self, given: str, head: str) -> str:
         """The commit to compare with, and its objects in the repository.
@@ -91,7 +94,9 @@ class _Checkout:
     def _fetch(self, commit: str) -> None:
         if self._try("cat-file", "-e", f"{commit}^{{commit}}").returncode == 0:
             return
-        fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "origin", commit)
+        # A depth would cut off the history of a whole clone.
+        depth = ["--depth=1"] if self._git("rev-parse", "--is-shallow-repository").strip() == "true" else []
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", *depth, "origin", commit)
         done = self._try(*fetch)
         if done.returncode:
             done = self._try(*fetch, more=self._credentials())
@@ -118,12 +123,12 @@ class _Checkout:
         return done.stdout
 
     def _try(self, *arguments: str, more: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        settings = ("-c", "core.hooksPath=/dev/null", "-c", f"safe.directory={self._workspace}")
+        settings = ("-c", "core.hooksPath=/dev/null", "-c", f"safe.directory={self._root}")
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C", **(more or {})}
         environment.pop("GITHUB_TOKEN", None)
         try:
             return subprocess.run(
-                ["git", "-C", str(self._workspace), *settings, *arguments],  # noqa: S607 - the runner's own
+                ["git", "-C", str(self._root), *settings, *arguments],  # noqa: S607 - the runner's own
                 capture_output=True,
                 text=True,
                 errors="replace",

@@ -13,10 +13,11 @@ from promptguard_action import commands
 from promptguard_action.annotations import annotate_all
 from promptguard_action.commands import Ran
 from promptguard_action.comment import COMMENT_BYTES
+from promptguard_action.identity import category, identity
 from promptguard_action.inputs import Inputs, read_inputs
 from promptguard_action.runner import SUMMARY_BYTES, add_to_summary, quoted_log, say, set_outputs
 from promptguard_action.sarif import prefix_paths
-from promptguard_action.summary import fitting, sections, short
+from promptguard_action.summary import Base, fitting, sections, short
 from promptguard_action.verdict import Verdict, findings, judge
 
 REPORT = "promptguard.json"
@@ -35,7 +36,7 @@ def check() -> int:
     runs = [_shown(run) for run in _runs(inputs, folder)]
     base = _base(inputs, folder, runs[-1])
     verdict = judge(runs, inputs.fail_on)
-    parts = sections(verdict, runs, base, os.environ["PROMPTGUARD_BASE_COMMIT"], os.environ["PROMPTGUARD_BASE_NOTE"])
+    parts = sections(verdict, runs, base, os.environ["PROMPTGUARD_BASE_NOTE"])
     report = folder / REPORT
     report.write_text(json.dumps(_report(verdict, runs, base), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     if inputs.prefix and (folder / SARIF).is_file():
@@ -45,7 +46,7 @@ def check() -> int:
     if inputs.summary:
         add_to_summary(fitting(parts, SUMMARY_BYTES))
     if inputs.annotations:
-        annotate_all(runs, inputs.prefix)
+        annotate_all(runs, inputs)
     set_outputs(_outputs(inputs, folder, runs, verdict))
     say(" ".join(part for part in ("promptguard:", verdict.word, short(runs)) if part))
     return 0
@@ -58,11 +59,12 @@ def _runs(inputs: Inputs, folder: Path) -> list[Ran]:
     return runs
 
 
-def _base(inputs: Inputs, folder: Path, head: Ran) -> Ran | None:
+def _base(inputs: Inputs, folder: Path, head: Ran) -> Base | None:
     files = os.environ["PROMPTGUARD_BASE"]
-    if not files or head.name != "replay" or head.report is None or not head.report["turns"]:
+    if not files or head.name != "replay" or head.error is not None:
         return None
-    return _shown(commands.replay(inputs, folder, base=Path(files)), "promptguard replay, base")
+    ran = _shown(commands.replay(inputs, folder, base=Path(files)), "promptguard replay, base")
+    return Base(ran, os.environ["PROMPTGUARD_BASE_COMMIT"], inputs.root)
 
 
 def _shown(run: Ran, title: str | None = None) -> Ran:
@@ -71,7 +73,7 @@ def _shown(run: Ran, title: str | None = None) -> Ran:
     return run
 
 
-def _report(verdict: Verdict, runs: Sequence[Ran], base: Ran | None) -> dict[str, Any]:
+def _report(verdict: Verdict, runs: Sequence[Ran], base: Base | None) -> dict[str, Any]:
     by_name = {run.name: run for run in runs}
     return {
         "version": 1,
@@ -80,7 +82,7 @@ def _report(verdict: Verdict, runs: Sequence[Ran], base: Ran | None) -> dict[str
         "lint": _run(by_name.get("lint")),
         "format": _run(by_name.get("format")),
         "replay": _run(by_name.get("replay")),
-        "base": None if base is None else {"commit": os.environ["PROMPTGUARD_BASE_COMMIT"], **(_run(base) or {})},
+        "base": None if base is None else {"commit": base.commit, **(_run(base.ran) or {})},
     }
 
 
@@ -105,6 +107,8 @@ def _outputs(inputs: Inputs, folder: Path, runs: Sequence[Ran], verdict: Verdict
         "json": str(folder / REPORT),
         "sarif": str(sarif) if sarif.is_file() else "",
         "upload": str(inputs.sarif and sarif.is_file()).lower(),
-        "category": f"promptguard/{inputs.prefix.rstrip('/')}".rstrip("/"),
+        "category": category(inputs),
+        "root": str(inputs.root),
+        "identity": identity(inputs),
         "comment": str(folder / COMMENT) if inputs.comment else "",
     }

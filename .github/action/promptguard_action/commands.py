@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import os.path
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +73,7 @@ def replay(inputs: Inputs, folder: Path, *, base: Path | None = None) -> Ran:
     Args:
         inputs: how.
         folder: for the reports.
-        base: the files of the base, to replay those. The model is that of the workspace, where it need not be committed.
+        base: the files of the base, to replay those. The model is that of the head, where it need not be committed.
 
     Raises:
         ActionError: the installed promptguard writes other reports.
@@ -79,10 +81,35 @@ def replay(inputs: Inputs, folder: Path, *, base: Path | None = None) -> Ran:
     where = inputs.folder if base is None else base / inputs.prefix
     name = "replay" if base is None else "base"
     files = folder / f"{name}.json", folder / f"{name}.md"
+    config = inputs.config if base is None else moved(inputs.config, inputs.root, base)
+    more = inputs.args if base is None else _of_base(inputs, base)
     model = str(inputs.folder / inputs.model_from) if inputs.model_from else ""
-    arguments = [f"--report=json={files[0]}", f"--report=markdown={files[1]}", *_option("config", inputs.config)]
+    arguments = [f"--report=json={files[0]}", f"--report=markdown={files[1]}", *_option("config", config)]
     arguments += [*_option("server", inputs.server), *_option("model-from", model), *_option("min-hit-rate", inputs.min_hit_rate)]
-    return _run("replay", [*arguments, *inputs.args], where, *files)
+    return _run("replay", [*arguments, *more], where, *files)
+
+
+def moved(word: str, root: Path, to: Path) -> str:
+    """A path, or an option with one, that is absolute and lies in ``root``: the same below ``to``. Another word as it is."""
+    name, joined, path = word.partition("=") if word.startswith("-") else ("", "", word)
+    if Path(path).is_absolute():
+        for form in map(Path, (os.path.normpath(path), os.path.realpath(path))):  # the workspace may be named through a link
+            if form == root or root in form.parents:
+                return f"{name}{joined}{to / form.relative_to(root)}"
+    return word
+
+
+def _of_base(inputs: Inputs, base: Path) -> Iterator[str]:
+    """The further arguments: with the base's files, the head's model, and without reports, which would replace the head's."""
+    words = iter(inputs.args)
+    for word in words:
+        name, joined, value = word.partition("=")
+        if name not in ("--model", "--model-from", "--report"):
+            yield moved(word, inputs.root, base)
+            continue
+        value = value if joined else next(words, "")
+        if name != "--report":
+            yield f"{name}={inputs.folder / value}"
 
 
 _LINT_FILES = {"json": "lint.json", "sarif": "promptguard.sarif", "markdown": "lint.md"}

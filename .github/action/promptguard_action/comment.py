@@ -36,8 +36,8 @@ def comment() -> int:
 
 
 def mark() -> str:
-    """What a comment of this job begins with: another job of the same workflow, or folder, has its own."""
-    names = (os.environ["GITHUB_WORKFLOW"], os.environ["GITHUB_JOB"], os.environ["PROMPTGUARD_CATEGORY"])
+    """What the comment begins with: another job of the same workflow, and another use of the action in it, has its own."""
+    names = (os.environ["GITHUB_WORKFLOW"], os.environ["GITHUB_JOB"], os.environ["PROMPTGUARD_IDENTITY"])
     return f"<!-- promptguard {hashlib.sha256(json.dumps(names).encode()).hexdigest()[:16]} -->"
 
 

@@ -4,10 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 Report = dict[str, Any]
+
+
+def obstacle(base: Report, head: Report, root: Path) -> str | None:
+    """Why two replays measure different things, ``None`` where their numbers can be compared.
+
+    Args:
+        base: the JSON report of a whole replay of the base.
+        head: that of the replay to compare with it.
+        root: the repository of the head.
+    """
+    before, after = ([name for name in _FILES if name in report["settings"]] for report in (base, head))
+    if missing := [name for name in after if name not in before]:
+        return f"the base has no configuration that sets {_list(missing)}, so it replays another task"
+    if missing := [name for name in before if name not in after]:
+        return f"the head no longer sets {_list(missing)}, so it replays another task"
+    for name in (*_FILES, "context", "chat-template"):
+        if root in Path(base["settings"].get(name, "")).parents:
+            return f"the base sets {name} to an absolute path, at which the head's file lies; make it relative"
+    for name in ("task", "model", "live"):
+        values = base["subject"][name], head["subject"][name]
+        if values[0] != values[1]:
+            return f"{name} is {values[0]} in the base and {values[1]} in the head"
+    turns = len(base["turns"]), len(head["turns"])
+    return f"the task has {turns[0]} turns in the base and {turns[1]} in the head" if turns[0] != turns[1] else None
+
+
+_FILES = ("task", "system", "tools")
+
+
+def _list(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def comparison(base: Report, head: Report) -> str:
@@ -15,7 +46,7 @@ def comparison(base: Report, head: Report) -> str:
 
     Args:
         base: the JSON report of a replay of the base, with at least one turn.
-        head: that of the replay to compare with it, likewise.
+        head: that of the replay to compare with it, with as many turns.
     """
     return "\n".join([*_run(base, head), "", *_turns(base, head), ""])
 
@@ -34,6 +65,9 @@ def _run(base: Report, head: Report) -> Iterator[str]:
         yield _row(name, value(base), value(head))
     for name, key in (("prompt loss, all turns", "prompt_loss"), ("engine loss, all turns", "engine_loss")):
         yield _row(name, base["totals"][key], head["totals"][key])
+    templates = [[check["value"] for check in report["checks"] if check["name"] == "chat-template"] for report in (base, head)]
+    if all(templates):
+        yield _row("tokens lost to the chat template, at worst", templates[0][0], templates[1][0])
 
 
 _PER_TURN: dict[str, Callable[[Report], float]] = {
@@ -46,13 +80,8 @@ def _turns(base: Report, head: Report) -> Iterator[str]:
     yield "<details><summary>Tokens computed on each turn</summary>\n"
     yield "| turn | base | head | change |"
     yield "|---:|---:|---:|---:|"
-    for number, (before, after) in enumerate(zip_longest(base["turns"], head["turns"]), 1):
-        if before is None:
-            yield f"| {number} | | {after['prefilled']:,} | |"
-        elif after is None:
-            yield f"| {number} | {before['prefilled']:,} | | |"
-        else:
-            yield _row(str(number), before["prefilled"], after["prefilled"])
+    for before, after in zip(base["turns"], head["turns"], strict=True):
+        yield _row(str(after["number"]), before["prefilled"], after["prefilled"])
     yield "\n</details>"
 
 

@@ -19,15 +19,15 @@ class Inputs:
     """What the user asks for.
 
     Attributes:
-        workspace: the checkout.
-        folder: where promptguard runs, below it.
-        prefix: the path from the one to the other, with a slash at its end; empty where they are the same.
+        folder: where promptguard runs.
+        root: the repository that it lies in; the workspace where it lies in none.
+        prefix: the path from ``root`` to ``folder``, with a slash at its end; empty where they are the same.
         paths: what to lint and format; nothing stands for the whole folder.
         args: further arguments of ``promptguard replay``.
     """
 
-    workspace: Path
     folder: Path
+    root: Path
     prefix: str
     paths: tuple[str, ...]
     config: str
@@ -52,11 +52,13 @@ def read_inputs(environment: Mapping[str, str] = os.environ) -> Inputs:
     Raises:
         ActionError: one of them makes no sense.
     """
-    workspace, folder, prefix = _folders(environment)
+    folder, repository = read_folders(environment)
+    root = repository or Path(environment["GITHUB_WORKSPACE"]).resolve()
+    inside = folder.relative_to(root).as_posix()
     inputs = Inputs(
-        workspace=workspace,
         folder=folder,
-        prefix=prefix,
+        root=root,
+        prefix="" if inside == "." else f"{inside}/",
         paths=tuple(line.strip() for line in _text(environment, "paths").splitlines() if line.strip()),
         config=_text(environment, "config"),
         lint=switch(environment, "lint"),
@@ -93,7 +95,12 @@ def _text(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"INPUT_{name.upper().replace('-', '_')}", "").strip()
 
 
-def _folders(environment: Mapping[str, str]) -> tuple[Path, Path, str]:
+def read_folders(environment: Mapping[str, str] = os.environ) -> tuple[Path, Path | None]:
+    """The working directory, and the repository in the workspace that it lies in, which need not be the workspace itself.
+
+    Raises:
+        ActionError: there is no such folder in the workspace.
+    """
     workspace = Path(environment["GITHUB_WORKSPACE"]).resolve()
     given = _text(environment, "working-directory")
     folder = (workspace / given).resolve()
@@ -101,8 +108,8 @@ def _folders(environment: Mapping[str, str]) -> tuple[Path, Path, str]:
         raise ActionError(f"working-directory: there is no folder {given!r} in the workspace; check the repository out first")
     if folder != workspace and workspace not in folder.parents:
         raise ActionError(f"working-directory: {given!r} is not in the workspace")
-    inside = folder.relative_to(workspace).as_posix()
-    return workspace, folder, "" if inside == "." else f"{inside}/"
+    candidates = (path for path in (folder, *folder.parents) if path == workspace or workspace in path.parents)
+    return folder, next((path for path in candidates if (path / ".git").exists()), None)
 
 
 def _words(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def annotate(level: str, message: str, properties: Mapping[str, str | int] | Non
     Args:
         level: ``error``, ``warning`` or ``notice``.
         message: what is wrong.
-        properties: where: ``file`` (relative to the workspace), ``line``, ``col``, ``title``.
+        properties: where: ``file`` (relative to the root of the repository), ``line``, ``col``, ``title``.
     """
     where = ",".join(f"{name}={str(value).translate(_PROPERTY)}" for name, value in (properties or {}).items())
     say(f"::{level}{f' {where}' if where else ''}::{message.translate(_DATA)}")

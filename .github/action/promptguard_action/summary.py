@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from promptguard_action.commands import Ran
-from promptguard_action.compare import comparison, percent
+from promptguard_action.compare import comparison, obstacle, percent
 from promptguard_action.verdict import Verdict
 
 _SPECIAL = re.compile(r"[&<>|`*_~\[\]\\@#:]")
@@ -15,17 +17,24 @@ _LINES = 50
 _MARK = {"passed": "✅", "failed": "❌", "error": "⚠️"}
 
 
-def sections(verdict: Verdict, runs: Sequence[Ran], base: Ran | None, base_commit: str, note: str) -> list[str]:
+class Base(NamedTuple):
+    """The replay of the base, its commit, and the repository that the head lies in."""
+
+    ran: Ran
+    commit: str
+    root: Path
+
+
+def sections(verdict: Verdict, runs: Sequence[Ran], base: Base | None, note: str) -> list[str]:
     """The parts of the report, the most important one first.
 
     Args:
         verdict: what the runs come to.
         runs: the commands that have run.
         base: the replay of the base, ``None`` where there was none.
-        base_commit: its commit.
         note: why there is no comparison.
     """
-    return [*_head(verdict, note), *_compared(runs, base, base_commit), *(section for run in runs if (section := _section(run)))]
+    return [*_head(verdict, note), *_compared(runs, base), *(section for run in runs if (section := _section(run)))]
 
 
 def fitting(parts: Sequence[str], limit: int) -> str:
@@ -65,15 +74,17 @@ def _head(verdict: Verdict, note: str) -> Iterator[str]:
     yield "\n".join([*lines, ""])
 
 
-def _compared(runs: Sequence[Ran], base: Ran | None, commit: str) -> Iterator[str]:
-    head = next((run for run in runs if run.name == "replay"), None)
+def _compared(runs: Sequence[Ran], base: Base | None) -> Iterator[str]:
+    head = next((run.report for run in runs if run.name == "replay"), None)
     if base is None or head is None:
         return
-    title = f"### Compared with the base, {commit[:12]}\n\n"
-    if base.report is None or not base.report["turns"]:
-        yield f"{title}The base cannot be replayed: {escape(base.error or 'it has no report')}\n"
-    elif head.report is not None and head.report["turns"]:
-        yield f"{title}{comparison(base.report, head.report)}"
+    title = f"### Compared with the base, {base.commit[:12]}\n\n"
+    if base.ran.error is not None or base.ran.report is None:
+        yield f"{title}The base cannot be replayed: {escape(base.ran.error or '')}\n"
+    elif reason := obstacle(base.ran.report, head, base.root):
+        yield f"{title}Not compared: {escape(reason)}.\n"
+    else:
+        yield f"{title}{comparison(base.ran.report, head)}"
 
 
 def _section(run: Ran) -> str:
