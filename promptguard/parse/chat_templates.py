@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from promptguard.parse.json_members import members
+from promptguard.parse.json_members import Member, members
 
 KEYS = ("chat_template", "chat_template_tool_use")
 """Members of a JSON object that hold chat templates; the second one is known from what a llama-server says of itself."""
@@ -26,33 +26,35 @@ class WrittenTemplate(NamedTuple):
     end: int
 
 
-def written_templates(text: str, key: str, value: Any, start: int, end: int) -> Iterator[WrittenTemplate]:
-    """The templates in the value of a member at the top: a string, a list of objects with ``name`` and ``template``, or an object
-    of strings by name.
+def written_templates(text: str, top: Member) -> Iterator[WrittenTemplate]:
+    """The templates in a member at the top.
+
+    Its value is a string, a list of objects with ``name`` and ``template``, or an object of strings by name.
 
     Args:
         text: the JSON text.
-        key: one of ``KEYS``.
-        value: of the member.
-        start, end: range of the value in the text.
+        top: the member, whose name is one of ``KEYS``.
     """
-    pointer = f"/{key}"
+    pointer = f"/{top.name}"
+    value = top.value
     if isinstance(value, str):
         if value:
-            yield WrittenTemplate(pointer, KEYS[1].removeprefix("chat_template_") if key == KEYS[1] else None, start, end)
+            yield WrittenTemplate(
+                pointer, KEYS[1].removeprefix("chat_template_") if top.name == KEYS[1] else None, top.start, top.end
+            )
     elif isinstance(value, dict):
-        for member in members(text, start):
+        for member in members(text, top.start):
             if isinstance(member.value, str) and member.value:
                 yield WrittenTemplate(f"{pointer}/{escaped(str(member.name))}", str(member.name), member.start, member.end)
     elif isinstance(value, list):
-        for item in members(text, start):
+        for item in members(text, top.start):
             if not isinstance(item.value, dict):
                 continue
-            name = item.value.get("name")
+            given = item.value.get("name")
             for member in members(text, item.start):
                 if member.name == "template" and isinstance(member.value, str) and member.value:
-                    shown = name if isinstance(name, str) else str(item.name)
-                    yield WrittenTemplate(f"{pointer}/{item.name}/template", shown, member.start, member.end)
+                    named = given if isinstance(given, str) else str(item.name)
+                    yield WrittenTemplate(f"{pointer}/{item.name}/template", named, member.start, member.end)
 
 
 def escaped(name: str) -> str:

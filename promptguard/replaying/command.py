@@ -209,7 +209,7 @@ class _Starter:
         for each in (text, chat_template(header, "tool_use")):
             try:
                 if each is not None:
-                    replay.try_template(chat_template_source(each, f"<chat template of {model.name}>"))
+                    replay.try_template(chat_template_source(each, f"<chat template of {(named or model).name}>"))
             except TemplateLimitError:  # noqa: PERF203 - the engine would render it all the same, as far as it takes
                 raise
             except TemplateError:

@@ -68,7 +68,7 @@ def _of_json(path: Path) -> dict[str, Source]:
     top = {member.name: member for member in members(text)}
     found = {}
     for member in (top[key] for key in KEYS if key in top):
-        for each in written_templates(text, str(member.name), member.value, member.start, member.end):
+        for each in written_templates(text, member):
             decoded = written_string(text, each.start, each.end).text
             parent = Place(file, Span(each.start, each.end))
             found[each.name or _DEFAULT] = Source(str(path), decoded, "chat-template", parent)

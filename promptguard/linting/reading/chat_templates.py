@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from promptguard.checks.base import Document, Embedding
-from promptguard.core.light import Any, NamedTuple
+from promptguard.core.light import NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.prompts import Origin, make_document
 
@@ -45,7 +45,7 @@ def json_templates(path: str, text: str, origin: Origin) -> list[FoundTemplate]:
         if key in top:
             found += [
                 _json_template(file, pointer, name, start, end, origin, tokens)
-                for pointer, name, start, end in written_templates(text, key, top[key].value, top[key].start, top[key].end)
+                for pointer, name, start, end in written_templates(text, top[key])
             ]
     return found
 
