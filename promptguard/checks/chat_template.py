@@ -78,7 +78,8 @@ def _not_rendered(found: Preservation) -> Iterator[Hit]:
     for each in found.unrendered:
         if each.fails:
             start, end = _span(each.error.place)
-            yield Hit("PG507", start, end, f"{each.what} cannot be rendered: {each.error.what}", severity="warning")
+            severity: Severity | None = None if isinstance(each.error, TemplateLimitError) else "warning"
+            yield Hit("PG507", start, end, f"{each.what} cannot be rendered: {each.error.what}", severity=severity)
 
 
 def _hit(document: Document, defect: Defect, corrected: tuple[Correction, Fix] | None) -> Hit:

@@ -40,6 +40,15 @@ def _serve(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     return xllamacpp.Server(params)
 
 
+def _limit_memory(size: int) -> None:
+    """Let the process take so many bytes beside the files that it maps."""
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    size = size if most == resource.RLIM_INFINITY else min(size, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (size, most))
+
+
 def main(_: Sequence[str]) -> None:
     for name in ("SIGINT", "SIGHUP"):  # the parent decides when we end
         if hasattr(signal, name):
@@ -52,10 +61,13 @@ def main(_: Sequence[str]) -> None:
         line += chunk
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # native code may print; only our one line goes to the parent
+    settings = json.loads(line)
+    if settings["memory"] is not None:
+        _limit_memory(settings["memory"])
     try:
         import xllamacpp
 
-        server = _serve(xllamacpp, json.loads(line))
+        server = _serve(xllamacpp, settings)
         answer.write(json.dumps({"address": server.listening_address, "version": xllamacpp.__version__}) + "\n")
     except BaseException as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}) + "\n")

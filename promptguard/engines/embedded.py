@@ -7,13 +7,14 @@ deterministic.
 from __future__ import annotations
 
 import secrets
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from promptguard.core.errors import EngineError
 from promptguard.engines.llama_server import LlamaServer
-from promptguard.engines.process import ChildProcess, threads_for
+from promptguard.engines.process import ChildProcess, memory_for, threads_for
 
 KIND = "llama-server (embedded)"
 _DOING = {
@@ -48,7 +49,8 @@ class EmbeddedServer(LlamaServer):
         self._model = model
         self._template = chat_template
         self._key = secrets.token_urlsafe(24)
-        self._child = ChildProcess("promptguard.engines._embedded_child", "the embedded llama-server")
+        memory = memory_for(model, context) if sys.platform == "linux" else None
+        self._child = ChildProcess("promptguard.engines._embedded_child", "the embedded llama-server", memory=memory)
         self._child.send(
             {
                 "model": str(model),
@@ -56,6 +58,7 @@ class EmbeddedServer(LlamaServer):
                 "chat_template": chat_template,
                 "swa_full": swa_full,
                 "threads": threads_for(model),
+                "memory": memory,
                 "api_key": self._key,
             }
         )
@@ -80,13 +83,9 @@ class EmbeddedServer(LlamaServer):
 
         answer = self._child.receive(self._timeout, f"loading {self._model.name}")
         if "error" in answer:
-            self._child.close()
-            log = self._child.last_words()  # whole only now: the server writes its log in a thread of its own
+            self._child.close()  # its log is whole only now: the server writes it in a thread of its own
             subject = "this model" if self._template is None else "this model with this chat template"
-            raise EngineError(
-                f"the engine cannot use {subject} ({answer['error']})" + (f"; its last lines were:\n{log}" if log else ""),
-                where=str(self._model),
-            )
+            raise self._child.failed(f"the engine cannot use {subject} ({answer['error']})", where=str(self._model))
         client = JSONClient(
             str(answer["address"]), api_key=self._key, timeout=self._timeout, loading=self._timeout, explain=self._died_while
         )

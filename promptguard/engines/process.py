@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -27,6 +28,22 @@ def threads_for(model: Path) -> int | None:
     return 1 if model.stat().st_size < ONE_THREAD_BELOW else None
 
 
+# A token takes less than a thousandth of the file in the cache, and less than this: 80 layers with 64 heads of full attention.
+_CACHE_PER_TOKEN = 5 << 19
+_LEAST_MEMORY = 4 << 30
+_OUT_OF_MEMORY = re.compile(r"bad_alloc|MemoryError|insufficient memory|failed to allocate|Cannot allocate memory")
+
+
+def memory_for(model: Path, context: int) -> int:
+    """Bytes of memory that an engine may take beside the files that it maps: four times what it can need, and 4 GiB.
+
+    What it can need is the weights once more, where it lays them out anew, and the cache of its context. The default model was
+    measured to take 0.15 GB in all.
+    """
+    size = model.stat().st_size
+    return _LEAST_MEMORY + 4 * (size + context * min(size >> 10, _CACHE_PER_TOKEN))
+
+
 class ChildProcess:
     """A Python module run in a process of its own.
 
@@ -36,10 +53,12 @@ class ChildProcess:
     Args:
         module: module to run.
         what: how messages name it.
+        memory: bytes that it limits itself to, ``None`` where it does not.
     """
 
-    def __init__(self, module: str, what: str) -> None:
+    def __init__(self, module: str, what: str, *, memory: int | None = None) -> None:
         self.what = what
+        self._memory = memory
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         self._child = Child(module, stderr=self._log)
         self._process = self._child.process
@@ -102,8 +121,18 @@ class ChildProcess:
             code = None
         self.close(kill=True)
         end = "" if code is None else f" ({_ending(code)})"
+        return self.failed(f"{self.what} {how}{end}")
+
+    def failed(self, what: str, *, where: str | None = None) -> EngineError:
+        """The error for what a child says in its log, with the last lines of that; or that it ran out of memory."""
         log = self.last_words()
-        return EngineError(f"{self.what} {how}{end}" + (f"; its last lines were:\n{log}" if log else ""))
+        if self._memory is not None and _OUT_OF_MEMORY.search(log):
+            return EngineError(
+                f"{self.what} ran out of memory, of which promptguard gives it {self._memory / 2**30:.1f} GiB",
+                where=where,
+                hint="lower --ctx-size, look for huge values in the chat template, or start a llama-server and use --server URL",
+            )
+        return EngineError(what + (f"; its last lines were:\n{log}" if log else ""), where=where)
 
     def last_words(self) -> str:
         """The last lines of what the child wrote to standard error."""

@@ -10,13 +10,14 @@ import json
 import math
 import signal
 import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from jinja2 import Template, TemplateSyntaxError, UndefinedError, meta, nodes
@@ -33,6 +34,9 @@ from promptguard.prompts.sandbox import (
     raise_exception,
 )
 from promptguard.prompts.standins import StandIns
+
+MAX_OF_MANY = 1 << 20
+"""Longest text of one call among several, in code points; a prompt of a conversation that tries a template has some thousand."""
 
 CACHED_TEMPLATES = 16
 MAX_PIECES = 200_000
@@ -91,16 +95,22 @@ def _locals(tree: nodes.Template) -> set[str]:
 
 
 class Worker:
-    """Answers requests, one at a time."""
+    """Answers requests, one at a time.
 
-    def __init__(self) -> None:
+    Args:
+        seconds: wall time that a request may take, where it says no less.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._compiled: OrderedDict[tuple[str, bool], Compiled] = OrderedDict()
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The reply to a request: ``text``, ``pieces``, ``parts`` and ``stand_ins``, or what went wrong.
 
-        To one with several ``calls`` of a chat template: ``replies`` and the ``parts`` of all of them. To one for ``names``: the
-        variables that a chat template reads.
+        To one with several ``calls`` of a chat template: ``replies`` and the ``parts`` of all of them; a call that goes beyond a
+        limit has a reply that says so, as long as there is time for the others. To one for ``names``: the variables that a chat
+        template reads.
         """
         try:
             if "names" in request:
@@ -114,17 +124,24 @@ class Worker:
         replies: list[dict[str, Any]] = []
         parts: list[Any] = []
         left = request["limit"]
+        end = time.monotonic() + request["seconds"]
+        share = 1 / 16
         for variables, clock in request["calls"]:
-            render = partial(_render_chat, variables=variables, clock=datetime.fromisoformat(clock), limit=left)
+            limit = min(left, MAX_OF_MANY)
+            render = partial(_render_chat, variables=variables, clock=datetime.fromisoformat(clock), limit=limit)
+            if time.monotonic() > end:
+                raise LimitError(_late(self._seconds))
             try:
-                text = "".join(render(compiled.plain))
-            except (LimitError, MemoryError, RecursionError):
-                raise
+                # What is counted is the processor's time: a busy machine makes no call slow.
+                with _ended_after(share * request["seconds"], "takes too long to render", busy=True):
+                    text = "".join(render(compiled.plain))
+                    found = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
             except Exception as error:
+                if isinstance(error, LimitError):
+                    share = 1 / 64  # more of them are to come, and time must be left for the others
                 replies.append(problem(error))
                 continue
             left -= len(text)
-            found = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
             parts = found.pop("parts") or parts
             replies.append({"text": text, **found})
         return {"replies": replies, "parts": parts}
@@ -143,8 +160,9 @@ class Worker:
             def render(template: Template) -> Iterator[str]:
                 return stream(template, {**own, **json.loads(request["variables"])}, stand_ins, request["limit"])
 
-        text = "".join(render(compiled.plain))
-        trace = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
+        with _ended_after(self._seconds, _late(self._seconds)):
+            text = "".join(render(compiled.plain))
+            trace = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
         used = stand_ins.used.values() if stand_ins else ()
         return {"text": text, **trace, "stand_ins": [astuple(stand_in) for stand_in in used]}
 
@@ -169,11 +187,43 @@ def stream(template: Template, variables: Mapping[str, Any], stand_ins: StandIns
     if isinstance(environment, SandboxEnvironment):
         environment.begin(stand_ins)
     size = 0
-    for text in template.generate(variables):
+    printed: Any = template.generate(variables)
+    for text in printed:
         size += len(text)
         if size > limit:
-            raise LimitError(f"prints more than {limit:,} characters")
+            printed.throw(LimitError(f"prints more than {limit:,} characters"))  # inside of it, so that the line is known
         yield text
+
+
+@contextlib.contextmanager
+def _ended_after(seconds: float, what: str, *, busy: bool = False) -> Iterator[None]:
+    """End what runs for too long, by an error that has the line at which it stood.
+
+    An operation that does not come back to the interpreter is not ended: the one who asked does that, by ending the process.
+
+    Args:
+        seconds: wall time, or what the processor spends on it where ``busy`` is set.
+        what: what the error says.
+        busy: what is counted.
+
+    Raises:
+        LimitError: the time is over.
+    """
+    timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if busy else (signal.ITIMER_REAL, signal.SIGALRM)
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise LimitError(what)
+
+    signal.signal(number, end)
+    signal.setitimer(timer, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(timer, 0)
+
+
+def _late(seconds: float) -> str:
+    return f"takes longer than {seconds:g} s to render"
 
 
 def problem(error: BaseException) -> dict[str, Any]:
@@ -249,7 +299,7 @@ def main(arguments: Sequence[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory, seconds = int(arguments[0]), float(arguments[1])
     limit_memory(memory)
-    worker = Worker()
+    worker = Worker(seconds)
     print("{}", flush=True)
     for line in sys.stdin.buffer:
         limit_seconds(seconds)

@@ -108,7 +108,7 @@ class ChatTemplate:
         """What the template can take, found by trying, as a llama-server does when it loads one.
 
         Raises:
-            TemplateLimitError: it exceeds a limit.
+            TemplateLimitError: it exceeds a limit, whatever it is given.
         """
         user = {"role": "user", "content": "a-question"}
         typed = {"role": "user", "content": [{"type": "text", "text": "a-question"}]}
@@ -134,6 +134,9 @@ class ChatTemplate:
             raise
         except TemplateError:
             made = []
+        limits = [each for each in made if isinstance(each, TemplateLimitError)]
+        if len(limits) == len(tried):
+            raise limits[0]
         texts = [text.text if isinstance(text, Traced) else "" for text in made] or [""] * len(tried)
         return Capabilities(
             system_role="a-rule" in texts[0],

@@ -18,6 +18,8 @@ from promptguard.prompts.standins import StandIn
 
 START_SECONDS = 60.0
 """How long the process may take to start, on a slow and busy machine."""
+_GRACE = 0.5
+"""Seconds beyond its time in which the process may still say where a template stood, before it is ended."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,8 @@ class Renderer:
     ) -> list[Traced | TemplateError]:
         """Render a chat template several times, in one message to the process; the limits hold for all of it together.
 
+        A call that exceeds one does not keep the others from being rendered, as long as there is time for them.
+
         Args:
             source: the template.
             calls: what it is called with.
@@ -174,11 +178,14 @@ class Renderer:
             For each call the text, or why the template does not render it.
 
         Raises:
-            TemplateError: where the template does not parse, or exceeds a limit.
+            TemplateError: where the template does not parse.
+            TemplateLimitError: where it takes too long in all, or brings down the process.
         """
+        seconds = self.limits.seconds if seconds is None else min(seconds, self.limits.seconds)
         given = [(self._given(source, call.variables()), call.clock.isoformat()) for call in calls]
         once = dict.fromkeys(given)
-        request = {"template": source.text, "calls": list(once), "trace": trace, "limit": self.limits.characters}
+        request = {"template": source.text, "calls": list(once), "trace": trace}
+        request |= {"limit": self.limits.characters, "seconds": seconds}
         reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source, seconds)
         if "error" in reply:
             raise _error(source, reply)
@@ -222,12 +229,11 @@ class Renderer:
 
     def _exchange(self, line: bytes, source: Source, seconds: float | None = None) -> dict[str, Any]:
         """Send a request and read the reply; a process that did not answer is given up."""
-        seconds = self.limits.seconds if seconds is None else min(seconds, self.limits.seconds)
         self.start()
         answered = False
         try:
             assert self._worker is not None  # start has just seen to it
-            reply = self._worker.ask(line, seconds)
+            reply = self._worker.ask(line, (self.limits.seconds if seconds is None else seconds) + _GRACE)
             answered = True
         except TimeoutError as error:
             what = f"takes longer than {self.limits.seconds:g} s to render"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from promptguard.checks.chat_template import CODES
+from promptguard.core.errors import TemplateLimitError
 from promptguard.core.source import Place, Source
 from promptguard.engines.base import Engine
 from promptguard.prompts.chat import ChatTemplate
@@ -13,18 +14,47 @@ from promptguard.prompts.preservation import check_template
 from promptguard.prompts.preservation.result import Break, Defect, Preservation
 from promptguard.prompts.rendering import Renderer
 from promptguard.replaying.result import TemplateFinding
+from promptguard.replaying.template_file import in_file
 
 Accepted = Callable[[Source, str, Place | None], bool]
 """Tells whether a user accepts what a rule finds at a place of a chat template."""
 
+SECONDS = 10.0
+"""Wall time in which a chat template must render its conversations; the usual one takes a hundredth of it."""
+
 _MOST_SWITCHES = 3
+
+
+def contain(renderer: Renderer, template: Source) -> None:
+    """Render the conversations of ``promptguard template check`` within our limits, which an engine does not have.
+
+    An engine renders conversations of its own when it is given a chat template, with several tool calls in a reply, for example.
+
+    Raises:
+        TemplateLimitError: the template exceeds a limit in one of them.
+    """
+    found = check_template(ChatTemplate(renderer, template), str.encode, seconds=SECONDS)
+    error = found.error
+    if isinstance(error, TemplateLimitError):
+        raise _refusal(error, "no conversation")
+    for shape in found.unrendered:
+        if isinstance(shape.error, TemplateLimitError):
+            raise _refusal(shape.error, shape.what)
+
+
+def _refusal(error: TemplateLimitError, what: str) -> TemplateLimitError:
+    can = "can" if what.startswith("no ") else "cannot"
+    refusal = TemplateLimitError(
+        f"{what} {can} be rendered (PG507): {error.what}", where=error.where, hint="no engine is given such a chat template"
+    )
+    refusal.place = error.place
+    return refusal
 
 
 def try_conversations(engine: Engine, renderer: Renderer, template: Source) -> Preservation:
     """Render the conversations of ``promptguard template check``, and count with the tokenizer of an engine."""
     info = engine.info
-    source = Source(template.path, template.text, "chat-template")
-    chat = ChatTemplate(renderer, source, bos_token=info.bos_token, eos_token=info.eos_token)
+    chat = ChatTemplate(renderer, template, bos_token=info.bos_token, eos_token=info.eos_token)
     return check_template(chat, engine.tokenize)
 
 
@@ -60,6 +90,11 @@ def measured(engine: Engine, finding: TemplateFinding, seen: Break | None) -> Te
     if seen is None or max(len(engine.tokenize(text)) for text in (seen.held, seen.prompt)) >= engine.info.context:
         return finding
     return replace(finding, prefilled=prefilled_again(engine, seen))
+
+
+def located(finding: TemplateFinding) -> TemplateFinding:
+    """A finding with its place in the file."""
+    return replace(finding, place=in_file(finding.place)) if finding.place is not None else finding
 
 
 def notes(findings: Sequence[TemplateFinding]) -> Iterator[str]:

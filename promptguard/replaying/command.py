@@ -206,12 +206,14 @@ class _Starter:
         text = chat_template(header)
         if text is None:
             raise InputError("the model has no chat template", where=str(named or model), hint="give one with --chat-template")
-        try:
-            replay.try_template(chat_template_source(text, f"<chat template of {model.name}>"))
-        except TemplateLimitError:  # the engine would render it all the same, as long and as far as it takes
-            raise
-        except TemplateError:
-            pass  # the engine may know more
+        for each in (text, chat_template(header, "tool_use")):
+            try:
+                if each is not None:
+                    replay.try_template(chat_template_source(each, f"<chat template of {(named or model).name}>"))
+            except TemplateLimitError:  # noqa: PERF203 - the engine would render it all the same, as far as it takes
+                raise
+            except TemplateError:
+                pass  # the engine may know more
 
     def _compare_markers(self, header: GGUFHeader, template: str) -> None:
         """Say when a chat template seems to be written for another model."""

@@ -105,9 +105,11 @@ def _chat_template(found: TemplateCheck, limit: int) -> Check:
             message += f"; and {len(over) - 1} more"
     elif worst:
         message = f"it loses {_count(worst)} at worst, within the tolerance of {limit:,}"
+    elif found.accepted:
+        message = f"nothing was found in the chat template but what is accepted: {', '.join(found.accepted)}"
     else:
         message = "the chat template keeps the prefix of every conversation that was tried"
-    if found.accepted:
+    if found.accepted and (over or worst):
         message += f" (accepted: {', '.join(found.accepted)})"
     return Check("chat-template", not over, worst, limit, message)
 

@@ -11,7 +11,7 @@ from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.core.source import Source
 from promptguard.parse.data import load_mapping
-from promptguard.prompts.request import Tool, chat_template_source
+from promptguard.prompts.request import Tool
 from promptguard.prompts.tools import load_tools
 from promptguard.replaying.task import Task, load_task
 
@@ -30,6 +30,7 @@ class Inputs:
         tools: the tool schemas; ``None`` where ``tools_source`` is a template that gives them anew on every turn.
         tools_source: the text of the tools file.
         chat_template: the user's own, ``None`` to use the model's.
+        chat_template_name: its name, where its file holds several.
     """
 
     task: Task
@@ -39,6 +40,7 @@ class Inputs:
     tools: tuple[Tool, ...] | None
     tools_source: Source
     chat_template: Source | None
+    chat_template_name: str | None = None
 
 
 def load_inputs(
@@ -75,12 +77,11 @@ def load_inputs(
                 where=str(loaded.path),
                 hint="correct its name, or add the tool",
             )
-    template = None
+    template, name = None, None
     if chat_template is not None:
-        text = read_text(chat_template, limit=MAX_TEMPLATE, what="the chat template")
-        if not text.strip():
-            raise InputError("the chat template is empty", where=str(chat_template))
-        template = chat_template_source(text, str(chat_template))
+        from promptguard.replaying.template_file import read_chat_template
+
+        template, name = read_chat_template(chat_template, tools=tool_list is None or bool(tool_list))
     return Inputs(
         task=loaded,
         system=system_source,
@@ -89,4 +90,5 @@ def load_inputs(
         tools=tool_list,
         tools_source=tools_source,
         chat_template=template,
+        chat_template_name=name,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from promptguard.core.errors import ConfigError, EngineError, InputError, PromptguardError
+from promptguard.core.errors import ConfigError, EngineError, InputError, PromptguardError, TemplateError
 from promptguard.core.source import Source
 from promptguard.engines.base import Completion, Engine
 from promptguard.engines.timed import TimedEngine
@@ -105,12 +105,20 @@ class Replay:
         raise ConfigError(f"{inject.name} changes nothing on {where}", where="--inject", hint="try another turn or defect")
 
     def try_template(self, template: Source) -> None:
-        """Render the first request, within our limits, with a chat template that an engine would render without any.
+        """Render the first request, and the conversations of ``promptguard template check``, within our limits, with a chat
+        template that an engine would render without any.
 
         Raises:
-            TemplateError: it does not render.
+            TemplateError: it does not render the first request.
+            TemplateLimitError: it exceeds a limit.
         """
-        ChatTemplate(self._renderer, template).render(self.requests[0], clock=self._builder.clock(0), trace=False)
+        from promptguard.replaying.chat_template import contain
+
+        try:
+            ChatTemplate(self._renderer, template).render(self.requests[0], clock=self._builder.clock(0), trace=False)
+            contain(self._renderer, template)
+        except TemplateError as error:
+            raise _in_file(error) from error
 
     def _first_tools(self) -> tuple[Any, Traced]:
         return Builder(self.inputs, self._renderer, turns=1, seed=self.options.seed).tools(0)
@@ -159,9 +167,10 @@ class Replay:
             run.measure()
             template = run.check_template()
         except PromptguardError as problem:
+            told = _in_file(problem)
             if not turns:
-                raise
-            error = str(problem)
+                raise told from problem
+            error = str(told)
         result = Result(
             subject=run.subject(),
             turns=tuple(turns),
@@ -197,6 +206,8 @@ class _Run:
         self._texts = Texts(engine, replay._renderer, self._template, own=foreign)
         if foreign and info.url is not None:
             self._texts.notes.append("the chat template of --chat-template is measured; the server itself holds another one")
+        if (name := replay.inputs.chat_template_name) is not None:
+            self._texts.notes.append(f"of the chat templates in {self._template.path} the one named {name} is measured")
         self.warm_up_tokens = 0
         self.append_only: tuple[tuple[int, int], ...] = ()
 
@@ -338,6 +349,7 @@ class _Run:
 
     def _explain(self, held: Prompt, prompt: Prompt, turn: Turn) -> Divergence | None:
         from promptguard.prompts.divergence import first_divergence
+        from promptguard.replaying.template_file import divergence_in_file
 
         clock = self._builder.clock
         found = first_divergence(
@@ -355,7 +367,7 @@ class _Run:
             from promptguard.prompts.preservation.explain import switch_of_reasoning
 
             remedy += switch_of_reasoning(self._found_in_template.defects)
-        return replace(found, tokens_lost=turn.prompt_loss, remedy=remedy)
+        return replace(divergence_in_file(found), tokens_lost=turn.prompt_loss, remedy=remedy)
 
     # -- the chat template
 
@@ -382,7 +394,11 @@ class _Run:
         accepted = self._options.accepted or (lambda *_: False)
         taken = [accepted(self._template, finding.code, finding.place) for finding, _ in found]
         return TemplateCheck(
-            tuple(chat_template.measured(self._engine, *each) for each, out in zip(found, taken, strict=True) if not out),
+            tuple(
+                chat_template.located(chat_template.measured(self._engine, *each))
+                for each, out in zip(found, taken, strict=True)
+                if not out
+            ),
             tuple(dict.fromkeys(finding.code for (finding, _), out in zip(found, taken, strict=True) if out)),
         )
 
@@ -420,6 +436,15 @@ class _Run:
         if self._options.inject is not None:
             notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")
         return tuple(dict.fromkeys(notes))
+
+
+def _in_file(error: PromptguardError) -> PromptguardError:
+    """An error that says where in the file of the chat template it is, where it is about that."""
+    if not isinstance(error, TemplateError):
+        return error
+    from promptguard.replaying.template_file import error_in_file
+
+    return error_in_file(error)
 
 
 class ContextError(EngineError):

@@ -176,8 +176,8 @@ HOSTILE = {
     "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}": "is nested or calls itself too deeply",
     "{{ 'a' * 10 ** 10 }}": "repeats a text or list to 10,000,000,000 items",
     "{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}": "prints more than 1,048,576 characters",
-    HUGE_LOOP: "takes longer than 1 s to render",
-    "{% macro m(n) %}{% for i in range(9) %}{{ m(n + 1) if n < 99 }}{% endfor %}{% endmacro %}{{ m(0) }}": "takes longer than",
+    HUGE_LOOP: "takes too long to render",
+    "{% macro m(n) %}{% for i in range(9) %}{{ m(n + 1) if n < 99 }}{% endfor %}{% endmacro %}{{ m(0) }}": "takes too long",
     "{% set n = namespace(x='xxxxxxxx') %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}": "",
     "{% include '/etc/passwd' %}": "loads another file, which promptguard does not do",
 }

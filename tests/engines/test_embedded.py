@@ -15,6 +15,7 @@ from processes import gone, interruptible
 
 from promptguard.core.errors import EngineError
 from promptguard.engines.embedded import EmbeddedServer
+from promptguard.engines.process import memory_for
 from promptguard.models.default import default_model
 from promptguard.prompts.request import Request
 
@@ -148,3 +149,15 @@ def test_a_prompt_beyond_the_context_is_said(engine: EmbeddedServer) -> None:
     with pytest.raises(EngineError, match="longer than the context"):
         engine.complete([5] * 3000)
     assert engine.complete([5] * 10).prefilled > 0
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptguard.engines.embedded.memory_for", lambda _model, _context: 200 << 20)
+    with EmbeddedServer(default_model(), context=131072) as engine, pytest.raises(EngineError) as caught:
+        engine.connect()
+    assert caught.value.what == "the embedded llama-server ran out of memory, of which promptguard gives it 0.2 GiB"
+
+
+def test_the_bound_of_memory_grows_with_the_model_and_its_context() -> None:
+    size = default_model().stat().st_size
+    assert memory_for(default_model(), 1000) == (4 << 30) + 4 * (size + 1000 * (size // 1024))

@@ -10,7 +10,7 @@ import pytest
 from promptguard.core.errors import TemplateLimitError
 from promptguard.core.resources import resource
 from promptguard.prompts.chat import ChatTemplate
-from promptguard.prompts.conversations import conversations
+from promptguard.prompts.conversations import PARALLEL_CALLS, conversations
 from promptguard.prompts.counting import counter
 from promptguard.prompts.preservation import check_template, measure_losses
 from promptguard.prompts.preservation.result import Defect, Preservation, Switch
@@ -285,3 +285,25 @@ def test_losses_are_those_of_the_whole_check(renderer: Renderer) -> None:
 def test_some_conversations_can_be_asked_for(renderer: Renderer) -> None:
     template = ChatTemplate(renderer, chat_template_source(MESSAGES + ASK, "c.jinja"))
     assert len(check_template(template, ENCODE, told=conversations()[:1]).conversations) == 1
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        ("{% for i in range(10 ** 9) %}{% endfor %}", "counts to more than 100,000"),
+        ("{% for i in range(9999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "takes too long to render"),
+        ("{% for i in range(1100) %}{{ 'x' * 1000 }}{% endfor %}", "prints more than 1,048,576 characters"),
+    ],
+)
+def test_a_limit_that_some_conversations_exceed_is_theirs(renderer: Renderer, harm: str, message: str) -> None:
+    text = f"{MESSAGES}{{% for m in messages if m.tool_calls and m.tool_calls[1] %}}\n{harm}{{% endfor %}}{ASK}"
+    found = check_template(ChatTemplate(renderer, chat_template_source(text, "chat.jinja")), ENCODE)
+    (shape,) = found.unrendered
+    assert (shape.what, shape.fails, str(shape.error)) == (
+        "several tool calls in one reply",
+        True,
+        f"chat.jinja:{text.count(chr(10))}: the template {message}",
+    )
+    assert {each.conversation.name for each in found.conversations if each.error is None} == {
+        each.name for each in conversations() if each.name != PARALLEL_CALLS
+    }

@@ -56,11 +56,11 @@ UNSAFE = "p.jinja:1: the template reaches for what a template must not have: acc
         ("{% if 1 %}" * 150 + "{% endif %}" * 150, "p.jinja: the template cannot be compiled: too many levels of indentation"),
         (
             "{% for a in range(100000) %}{{ 'x' * 1000 }}{% endfor %}",
-            "p.jinja: the template prints more than 4,194,304 characters",
+            "p.jinja:1: the template prints more than 4,194,304 characters",
         ),
         (
-            "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
-            "p.jinja: takes longer than 1 s to render; look for an endless or huge loop",
+            "\n{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+            "p.jinja:2: the template takes longer than 1 s to render",
         ),
         ("a\n{% include 'x' %}", "p.jinja:2:4: the template loads another file, which promptguard does not do"),
         ("{% from 'x' import y %}", "p.jinja:1:4: the template loads another file, which promptguard does not do"),

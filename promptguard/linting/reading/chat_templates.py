@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from promptguard.checks.base import Document, Embedding
-from promptguard.core.light import Any, NamedTuple
+from promptguard.core.light import NamedTuple
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.prompts import Origin, make_document
 
-_KEYS = ("chat_template", "chat_template_tool_use")
-"""Members of a JSON object that hold chat templates; the second one is known from what a llama-server says of itself."""
 _TOKENS = ("bos_token", "eos_token")
 
 
@@ -33,6 +31,7 @@ def json_templates(path: str, text: str, origin: Origin) -> list[FoundTemplate]:
     """
     if '"chat_template' not in text:
         return []
+    from promptguard.parse.chat_templates import KEYS, written_templates
     from promptguard.parse.json_members import members
 
     try:
@@ -42,35 +41,13 @@ def json_templates(path: str, text: str, origin: Origin) -> list[FoundTemplate]:
     tokens = _token_texts({str(name): member.value for name, member in top.items()})
     file = Source(path, text, "json")
     found = []
-    for key in _KEYS:
+    for key in KEYS:
         if key in top:
             found += [
                 _json_template(file, pointer, name, start, end, origin, tokens)
-                for pointer, name, start, end in _strings(text, f"/{key}", top[key].value, top[key].start, top[key].end)
+                for pointer, name, start, end in written_templates(text, top[key])
             ]
     return found
-
-
-def _strings(text: str, pointer: str, value: Any, start: int, end: int) -> Iterator[tuple[str, str | None, int, int]]:
-    """Pointer, name and range of each template in the value of ``chat_template``."""
-    from promptguard.parse.json_members import members
-
-    if isinstance(value, str):
-        if value:
-            yield pointer, _KEYS[1].removeprefix("chat_template_") if pointer == f"/{_KEYS[1]}" else None, start, end
-    elif isinstance(value, dict):
-        for member in members(text, start):
-            if isinstance(member.value, str) and member.value:
-                yield f"{pointer}/{_escaped(str(member.name))}", str(member.name), member.start, member.end
-    elif isinstance(value, list):
-        for item in members(text, start):
-            if not isinstance(item.value, dict):
-                continue
-            name = item.value.get("name")
-            for member in members(text, item.start):
-                if member.name == "template" and isinstance(member.value, str) and member.value:
-                    shown = name if isinstance(name, str) else str(item.name)
-                    yield f"{pointer}/{item.name}/template", shown, member.start, member.end
 
 
 def _json_template(
@@ -93,6 +70,7 @@ def model_templates(path: str) -> list[FoundTemplate]:
     Raises:
         InputError: the header cannot be read.
     """
+    from promptguard.parse.chat_templates import escaped
     from promptguard.parse.gguf_chat import TEMPLATE_KEY, read_chat_metadata
 
     metadata = read_chat_metadata(path)
@@ -102,7 +80,7 @@ def model_templates(path: str) -> list[FoundTemplate]:
         if text:
             source = Source(path, text, "chat-template", parent)
             name = key[len(TEMPLATE_KEY) + 1 :] or None
-            found.append(embedded_template(source, read_only(source), "/" + _escaped(key), name, metadata.tokens))
+            found.append(embedded_template(source, read_only(source), "/" + escaped(key), name, metadata.tokens))
     return found
 
 
@@ -146,7 +124,3 @@ def _token_texts(values: Mapping[str, object]) -> dict[str, str]:
         if isinstance(text, str):
             found[name] = text
     return found
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -40,7 +40,8 @@ def check_template(
         seconds: wall time for all of it; what makes defects clearer is left out when it is used up.
 
     Returns:
-        What was found. A template that does not parse, or exceeds a limit, gives the ``error`` alone.
+        What was found. A template that does not parse, or exceeds a limit in all it is given or with all of it together, gives
+        the ``error`` alone; one that exceeds a limit in some conversations has them among what is ``unrendered``.
     """
     told = conversations() if told is None else told
     try:
@@ -53,7 +54,7 @@ def measure_losses(template: ChatTemplate, encode: Encode, *, clock: datetime = 
     """Render the fixed conversations, and count.
 
     Raises:
-        TemplateError: the template does not parse, or exceeds a limit.
+        TemplateError: the template does not parse, or takes too long.
     """
     told = conversations()
     bench = _bench(template, encode, clock, seconds)
@@ -95,7 +96,8 @@ def _check(bench: Bench, told: Sequence[Conversation]) -> Preservation:
     outcomes = bench.measure(boundaries)
     errors = _errors(boundaries, outcomes)
     if boundaries and not any(isinstance(outcome, Outcome) for outcome in outcomes):
-        return Preservation(error=next(iter(errors.values())))
+        limits = (each for each in errors.values() if isinstance(each, TemplateLimitError))
+        return Preservation(error=next(limits, next(iter(errors.values()))))
     broken = _broken(bench, outcomes)
     defects = with_advice([with_extent(each, boundaries, outcomes) for each in explain(bench, list(broken.values()))])
     try:

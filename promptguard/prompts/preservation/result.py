@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from promptguard.core.errors import TemplateError
+from promptguard.core.errors import TemplateError, TemplateLimitError
 from promptguard.core.source import Place
 from promptguard.prompts.blame.base import Aspect
 from promptguard.prompts.conversations import Conversation, Following
@@ -161,8 +161,10 @@ class Unrendered:
 
     @property
     def fails(self) -> bool:
-        """Whether it is a defect: not where the template says that it refuses, or a client can send another form."""
-        return not self.refused and not self.raw
+        """Whether it is a defect: not where the template says that it refuses, or a client can send another form. To exceed a
+        limit is one in any case.
+        """
+        return isinstance(self.error, TemplateLimitError) or not (self.refused or self.raw)
 
 
 @dataclass(frozen=True)
