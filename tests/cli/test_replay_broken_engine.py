@@ -157,11 +157,23 @@ def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer
     assert re.search(r"needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err)
 
 
+def test_a_server_with_far_too_small_a_context_is_asked_for_nothing(replay: Replay, fake: FakeLlamaServer) -> None:
+    fake.answers["/slots"] = [{**SLOT, "n_ctx": 64}]
+    outcome = replay("--server", fake.url)
+    assert re.search(r"needs a context of \d+ tokens and the engine has 64; start the server with a larger", outcome.err)
+    assert {path for path, _, _ in fake.seen} == {"/props", "/slots"}
+
+
 NONSENSE = [
     ("/tokenize", {"tokens": ["x"]}, "the answer to /tokenize is not what a llama-server gives"),
     ("/tokenize", {"tokens": None}, "the answer to /tokenize is not what a llama-server gives"),
     ("/apply-template", {"prompt": 7}, "the answer to /apply-template is not what a llama-server gives"),
     ("/props", [], "does not answer like a llama-server"),
+    (
+        "/props",
+        (404, b""),
+        ": is not a llama-server (/props: HTTP 404); give the address of a llama-server, without any path",
+    ),
     ("/props", {**PROPS, "chat_template": ""}, "has no chat template; give one with --chat-template"),
     ("/props", {**PROPS, "chat_template": "{% for i in range(1000000000) %}{% endfor %}"}, "counts to more than 100,000"),
     ("/slots", b"", "the answer to /slots is not JSON"),
