@@ -108,12 +108,15 @@ class Document:
         prompt: name of the prompt that it is a part of; documents of one name make one prompt, in the order of their blocks.
         tokens: texts of ``bos_token`` and ``eos_token`` of a chat template, as far as the file around it names them.
         bom: whether the file begins with a byte order mark (which is no part of any text here).
+        hurried: a detector sets it where time, or the state of the machine, has a say in what it found: it may be otherwise next
+            time.
     """
 
     __slots__ = (
         "bom",
         "dynamic",
         "embedding",
+        "hurried",
         "kind",
         "known",
         "placeholders",
@@ -159,6 +162,7 @@ class Document:
         self.prompt = prompt
         self.tokens = tokens or {}
         self.bom = bom
+        self.hurried = False
 
     @property
     def text(self) -> str:

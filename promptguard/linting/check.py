@@ -62,13 +62,14 @@ class Checker:
 
     Attributes:
         rendered: whether the last file held a chat template, which takes long to check.
+        hurried: whether the time has a say in the last result, see ``Document``.
 
     Raises:
         ConfigError: a selector in the settings matches no rule.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.rendered = False
+        self.rendered = self.hurried = False
         self._settings = settings
         self._selected = selected_codes(settings.select, settings.ignore)
         self._exceptions = Exceptions(settings)
@@ -93,7 +94,7 @@ class Checker:
         self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
     ) -> FileResult:
         problems: list[Hit] = []
-        self.rendered = False
+        self.rendered = self.hurried = False
         try:
             documents = read()
         except InputError as error:
@@ -113,6 +114,7 @@ class Checker:
         for part in parts:
             found = [item for document in part for item in (*self._broken(path, document), *self._run(document))]
             judged.append(self._judge(path, part[0].file, part, found))
+        self.hurried = any(document.hurried for document in documents)
         if len(judged) == 1:
             return judged[0]
         records = tuple(record for result in judged for record in result.records)
