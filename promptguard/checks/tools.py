@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 
@@ -15,7 +14,7 @@ from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
 from promptguard.core.light import Any, regex
-from promptguard.core.source import Source, Span
+from promptguard.core.source import Span
 from promptguard.parse.strict import parse
 from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
 from promptguard.toolschema.dialects import looks_like_tools, tools_beside
@@ -72,7 +71,7 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
     try:
         value = parse(document.source, span=Span(start, end), exact_numbers=True)
     except InputError as error:
-        at = _offset(document.source, error)
+        at = document.source.offset(error.where)
         again = _duplicates(document, places)
         yield from map(_duplicate(document), again)
         if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
@@ -88,7 +87,7 @@ def _read_yaml(document: Document) -> _Read:
     try:
         stream = read_yaml(document.source)
     except InputError as error:
-        at = _offset(document.source, error)
+        at = document.source.offset(error.where)
         yield _broken(document, at, error)
         return []
     parts = []
@@ -101,7 +100,7 @@ def _read_yaml(document: Document) -> _Read:
             check_json(stream, root)
         except InputError as error:
             strict = False
-            at = _offset(document.source, error)
+            at = document.source.offset(error.where)
             if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
                 yield _broken(document, at, error)
         try:
@@ -128,15 +127,6 @@ def _merges(root: Node) -> bool:
             return True
         stack.extend(node.children)
     return False
-
-
-def _offset(source: Source, error: InputError) -> int:
-    """The code point of the place that an error names."""
-    place = re.search(r":(\d+):(\d+)\Z", error.where or "")
-    if place is None:
-        return 0
-    line, column = map(int, place.groups())
-    return min(source.line_starts[min(line, len(source.line_starts)) - 1] + column - 1, len(source.text))
 
 
 def _broken(document: Document, at: int, error: InputError) -> Hit:

@@ -52,8 +52,8 @@ def format_command(
     PATHS are files and folders (default: the current folder); - is standard input. Below a folder, .json, .jsonl, .ndjson, .yaml
     and .yml files that hold tool schemas are rewritten, every other file is left alone.
 
-    Exit codes: 0 done or nothing to change, 1 something would change (--check, --diff), 2 a file was refused, 3 a file was named
-    and none holds tool schemas.
+    Exit codes: 0 done or nothing to change, 1 something would change (--check, --diff), 2 a file was refused, 3 paths were given
+    and none of them holds tool schemas.
     """
     from promptguard.formatting.run import exit_code, format_files
     from promptguard.report.formatted import Printer
@@ -80,7 +80,8 @@ def format_command(
         printer.summary(outcomes)
     if printer.failure is not None:
         raise InputError(f"standard output cannot be written ({printer.failure})")
-    return exit_code(outcomes, judge=mode in ("check", "diff"), exit_zero=exit_zero)
+    asked = (bool(paths) and not as_found) or stdin_filename is not None
+    return exit_code(outcomes, judge=mode in ("check", "diff"), paths_given=asked, exit_zero=exit_zero)
 
 
 def _options(settings: dict[str, Any], *, wire: bool, written: bool) -> Options:

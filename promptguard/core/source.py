@@ -62,6 +62,14 @@ class Source:
             column -= 1  # inside a CRLF: where the line end begins
         return line, column + 1
 
+    def offset(self, where: str | None) -> int:
+        """The code point of a place that is written as ``path:line:column``, 0 for anything else."""
+        *_, line, column = ["", *(where or "").rsplit(":", 2)]
+        if not (line.isdecimal() and column.isdecimal()):
+            return 0
+        start = self.line_starts[min(int(line), len(self.line_starts)) - 1]
+        return min(start + int(column) - 1, len(self.text))
+
     @property
     def line_starts(self) -> list[int]:
         """The code point at which each line begins."""

@@ -18,7 +18,7 @@ from promptguard.parse.json import index
 from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import describe_record
 from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools, read
-from promptguard.toolschema.marks import seems_tools
+from promptguard.toolschema.marks import seems_tools, should_parse
 
 Kind = Literal["json", "jsonl", "yaml"]
 
@@ -53,7 +53,8 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
         text: the text; a byte order mark is dropped.
         path: the file that errors name; its suffix says what it is.
         options: how.
-        named: the file is meant to hold tools, so that one that cannot be parsed is an error whatever is in it.
+        named: the user named the file, so that one that cannot be parsed is an error whatever is in it; it is one too where the
+            name of the file says that it holds tools.
 
     Returns:
         The result, ``None`` where the text holds no tool schemas.
@@ -62,6 +63,7 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
         InputError: the text is refused; names file, line and column.
         BrokenPromiseError: the result would not say the same, or is not stable.
     """
+    named = named or should_parse(path, text)
     document = _format(text, path, options, named=named)
     if document is None or document.text == text:
         return document
@@ -79,7 +81,7 @@ def _format(text: str, path: str, options: Options, *, named: bool) -> Document 
     if kind == "yaml":
         return _yaml(text, path, options, named=named)
     if kind == "jsonl":
-        return _lines(text, path, options)
+        return _lines(text, path, options, meant=should_parse(path, text))
     reading = not (options.sort_properties or options.unsafe_fixes) and read(text)
     if not holds_tools(text, reading) and (_is_json(text) or not (named or seems_tools(text, kind))):
         if named and seems_tools(text, kind):  # the second of two equal keys may have hidden the tools
@@ -124,12 +126,12 @@ def _json_place(source: Source, start: int, part: str, pointer: str) -> Place:
     return Place(source, Span(start + found.start, start + found.end))
 
 
-def _lines(text: str, path: str, options: Options) -> Document | None:
+def _lines(text: str, path: str, options: Options, *, meant: bool) -> Document | None:
     found = False
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n")):
         if holds_tools(line):
             found = True
-        elif seems_tools(line, "jsonl") and not _is_json(line):
+        elif (seems_tools(line, "jsonl") or (meant and line.strip())) and not _is_json(line):
             format_text("\n" * number + line, path=path)  # says what is wrong, and where
     if not found:
         return None

@@ -11,7 +11,7 @@ from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_head, rewrite_file
 from promptguard.formatting.documents import format_document, kind_of, reason_to_pass
 from promptguard.formatting.result import NO_TOOLS, Options, Outcome, Status
-from promptguard.toolschema.marks import may_hold_tools, seems_tools
+from promptguard.toolschema.marks import may_hold_tools, says_tools, seems_tools
 
 _HEAD = 1 << 16
 
@@ -33,9 +33,9 @@ def format_stream(stream: BinaryIO, path: str, options: Options) -> Outcome:
     return _outcome(path, True, lambda: format_data(stream.read(options.max_bytes + 1), path, options))
 
 
-def exit_code(outcomes: Sequence[Outcome], *, judge: bool, exit_zero: bool = False) -> int:
-    """2 where a file was refused, 1 where one is not canonical and ``judge`` asks for that, 3 where a file was named and none
-    holds tool schemas, else 0; ``exit_zero`` makes 0 of 1 and 3.
+def exit_code(outcomes: Sequence[Outcome], *, judge: bool, paths_given: bool, exit_zero: bool = False) -> int:
+    """2 where a file was refused, 1 where one is not canonical and ``judge`` asks for that, 3 where paths were given and none of
+    them holds tool schemas, else 0; ``exit_zero`` makes 0 of 1 and 3.
     """
     statuses = {outcome.status for outcome in outcomes}
     if "refused" in statuses:
@@ -44,7 +44,7 @@ def exit_code(outcomes: Sequence[Outcome], *, judge: bool, exit_zero: bool = Fal
         return 0
     if judge and statuses & {"reformatted", "kept"}:
         return 1
-    return 3 if statuses == {"no-tools"} and any(outcome.named for outcome in outcomes) else 0
+    return 3 if paths_given and statuses <= {"no-tools"} else 0
 
 
 def format_data(data: bytes, path: str, options: Options, *, named: bool = True) -> Outcome:
@@ -54,7 +54,8 @@ def format_data(data: bytes, path: str, options: Options, *, named: bool = True)
         InputError: it is refused.
         BrokenPromiseError: as ``format_document``.
     """
-    if not named and not may_hold_tools(data):
+    meant = named or says_tools(path)
+    if not meant and not may_hold_tools(data):
         return Outcome(path, "no-tools", named)
     if len(data) > options.max_bytes:
         if not named and not seems_tools(data[:_HEAD].decode("utf-8", "replace"), kind_of(path)):
@@ -63,7 +64,7 @@ def format_data(data: bytes, path: str, options: Options, *, named: bool = True)
     try:
         text = decode_text(data, where=path)
     except InputError:
-        if not named and not seems_tools(data.decode("utf-8", "replace"), kind_of(path)):
+        if not meant and not seems_tools(data.decode("utf-8", "replace"), kind_of(path)):
             return Outcome(path, "no-tools", named)
         raise
     document = format_document(text, path, options, named=named)

@@ -98,7 +98,7 @@ class Checker:
         try:
             documents = read()
         except InputError as error:
-            return self.unreadable(path, error.what) if not guessed else FileResult(path, checked=False)
+            return self.unreadable(path, error, text) if not guessed else FileResult(path, checked=False)
         except PromptguardError:
             raise
         except Exception as error:
@@ -124,10 +124,11 @@ class Checker:
         """Whether a file is meant to be checked, as its name or the configuration says."""
         return may_hold_prompt(path.replace(os.sep, "/"), b"") or is_declared(path, self._settings)
 
-    def unreadable(self, path: str, reason: str) -> FileResult:
-        """The result for a file that cannot be read."""
-        hit = Hit("PG901", 0, 0, reason)
-        return self._judge(path, Source(path, ""), [], [_Found(Span(0, 0), hit, None)])._replace(checked=False)
+    def unreadable(self, path: str, error: InputError, text: str = "") -> FileResult:
+        """The result for a file that cannot be read, at the place in its text that the error names."""
+        file = Source(path, text)
+        at = file.offset(error.where)
+        return self._judge(path, file, [], [_Found(Span(at, at), Hit("PG901", at, at, error.what), None)])._replace(checked=False)
 
     def _broken(self, path: str, document: Document) -> Iterator[_Found]:
         """What keeps a file that is surely a Jinja template from being one; tags that extensions may add do not."""

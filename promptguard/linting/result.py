@@ -104,7 +104,7 @@ class LintResult(NamedTuple):
 
     Attributes:
         records: all findings, in the order of paths and places.
-        files: files that hold something to check.
+        files: files that hold something to check and could be judged.
         looked_at: files that were read.
         suppressed: findings not reported.
         skipped: named files that hold nothing to check, with the reason.

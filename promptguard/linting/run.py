@@ -114,7 +114,7 @@ def lint_text(path: str, data: bytes, checker: Checker) -> FileResult:
     try:
         text, bom = _decode(data, path)
     except InputError as error:
-        return checker.unreadable(path, error.what)
+        return checker.unreadable(path, error)
     return checker.check(path, text, bom=bom, named=True)
 
 
@@ -175,19 +175,19 @@ def fix_file(
         if write:
             rewrite_file(result.path, data, change.after.encode(), doing="fixed")
     except InputError as error:
-        failed = checker.unreadable(result.path, error.what)
+        failed = checker.unreadable(result.path, error)
         return result._replace(records=(*result.records, *failed.records)), None
     return after, change
 
 
 def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
-    """A whole run from the results of its files."""
+    """A whole run from the results of its files. One that could not be judged does not count as checked."""
     records: list[Record] = []
     skipped: list[tuple[str, str]] = []
     files = looked_at = suppressed = 0
     for result in results:
         records += result.records
-        files += result.checked
+        files += result.checked and all(record.code not in ALWAYS for record in result.records)
         looked_at += 1
         suppressed += result.suppressed
         if result.reason is not None:
@@ -263,10 +263,10 @@ def _is_declared(path: str, settings: Settings) -> bool:
     return is_declared(path, settings)
 
 
-def _unreadable(checker: Checker, job: _Job, reason: str) -> FileResult:
+def _unreadable(checker: Checker, job: _Job, error: InputError) -> FileResult:
     """A finding where the file was meant to be checked, as the user or its name says; else it is none of ours."""
     if job.named or job.error is not None or checker.is_prompt(job.path):
-        return checker.unreadable(job.path, reason)
+        return checker.unreadable(job.path, error)
     return FileResult(job.path, checked=False)
 
 
@@ -292,7 +292,7 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
-        return _unreadable(checker, job, error.what), None, 0
+        return _unreadable(checker, job, error), None, 0
     result = checker.check(job.path, text, bom=bom, named=job.named)
     work = _MODEL_COSTS if checker.rendered else len(data)
     return result, _key(checker, job, data), work

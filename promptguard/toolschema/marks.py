@@ -12,6 +12,13 @@ _BROKEN_TOOLS = {
     "json": [r'"name"\s*:\s*"', rf'"{_SCHEMA_KEY}"\s*:\s*[\[{{]', r'"type"\s*:\s*"object"'],
     "yaml": [r"\bname\s*:", rf"\b{_SCHEMA_KEY}\s*:", r"\btype\s*:\s*[\"']?object\b"],
 }
+_TEMPLATED = re.compile(r"\{[{%]")
+_NAME_WORD = re.compile(r"[a-z]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_ABOUT_SCHEMAS = frozenset(
+    {"schema", "schemas", "definition", "definitions", "spec", "specs", "list", "json", "yaml", "yml", "jsonl", "ndjson"}
+)
+_CONFIGURES = frozenset({"tsconfig", "jsconfig"})  # tsconfig.tools.json, which may have comments
 _SUSPICIOUS = {kind: [re.compile(pattern) for pattern in patterns] for kind, patterns in _BROKEN_TOOLS.items()}
 
 
@@ -23,3 +30,18 @@ def may_hold_tools(data: bytes) -> bool:
 def seems_tools(text: str, kind: Literal["json", "jsonl", "yaml"]) -> bool:
     """Whether a text that cannot be parsed is likely to be a tools file that is broken, rather than a file of another sort."""
     return all(pattern.search(text) for pattern in _SUSPICIOUS["yaml" if kind == "yaml" else "json"])
+
+
+def says_tools(path: str) -> bool:
+    """Whether the name of a JSON or YAML file says that it holds tool schemas: ``tools.json``, ``get_time.tool.json``; quick."""
+    name = path.replace("\\", "/").rsplit("/", 1)[-1]
+    if "tool" not in name.lower():
+        return False
+    found = _NAME_WORD.findall(_CAMEL.sub("_", name).lower())
+    rest = [word for word in found if word not in _ABOUT_SCHEMAS]
+    return found[0] not in _CONFIGURES and ("tools" in rest or rest[-1:] == ["tool"])
+
+
+def should_parse(path: str, text: str) -> bool:
+    """Whether a text is surely meant to be JSON or YAML, as the name of its file says tools; a template makes it only later."""
+    return says_tools(path) and not _TEMPLATED.search(text)

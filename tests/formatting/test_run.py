@@ -149,6 +149,35 @@ def test_what_is_found_in_a_folder_is_refused_only_where_it_seems_to_be_a_tools_
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("tools.json", '[{"name": "x"', "tools.json:1:14: not JSON: expecting ',' delimiter"),
+        ("x/get_time.tool.json", "", "x/get_time.tool.json:1:1: not JSON: expecting value"),
+        ("myTools.yaml", "- name: [x\n", "myTools.yaml:2:1: not YAML: did not find expected ',' or ']'"),
+        ("tools-v2.jsonl", '{"a": 1}\n\n[{"name": "x"', "tools-v2.jsonl:3:14: not JSON: expecting ',' delimiter"),
+        ("tools.json", b'["\xff"]', "tools.json:1:3: the file is not UTF-8 (byte 2); save it as UTF-8"),
+    ],
+)
+def test_a_broken_file_whose_name_says_tools_is_refused_where_it_is_found(name: str, content: str | bytes, message: str) -> None:
+    assert error(name, content) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tool-versions.json", "{"),
+        ("toolbar.json", "{"),
+        ("tsconfig.tools.json", "{ // comment\n}"),
+        ("tools.yaml", "tools: {{ .Values.tools }}\n- : ["),
+        ("tools.json", '{"a": 1, "a": 2}'),
+    ],
+)
+def test_other_broken_files_that_are_found_are_passed_over(name: str, content: str) -> None:
+    write(Path(), {name: content})
+    assert run() == [(name, "no-tools", None)]
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "package.json",
@@ -307,19 +336,21 @@ def test_links_are_written_through(folder: Path) -> None:
     assert contents(folder) == {"one.json": b"-> x/real.json", "two.json": b"-> one.json", "x/real.json": CANONICAL.encode()}
 
 
-def outcome(status: str, *, named: bool = False) -> Outcome:
-    return Outcome("a", status, named)  # type: ignore[arg-type]
+def outcome(status: str) -> Outcome:
+    return Outcome("a", status, named=False)  # type: ignore[arg-type]
 
 
 def test_exit_codes() -> None:
-    assert exit_code([], judge=True) == 0
-    assert exit_code([outcome("reformatted"), outcome("kept")], judge=False) == 0
-    assert exit_code([outcome("kept"), outcome("unchanged")], judge=True) == 1
-    assert exit_code([outcome("reformatted")], judge=True, exit_zero=True) == 0
-    assert exit_code([outcome("refused"), outcome("reformatted")], judge=True, exit_zero=True) == 2
-    assert exit_code([outcome("no-tools")], judge=True) == 0
-    assert exit_code([outcome("no-tools", named=True)], judge=False) == 3
-    assert exit_code([outcome("no-tools", named=True), outcome("unchanged")], judge=False) == 0
+    assert exit_code([], judge=True, paths_given=False) == 0
+    assert exit_code([outcome("reformatted"), outcome("kept")], judge=False, paths_given=True) == 0
+    assert exit_code([outcome("kept"), outcome("unchanged")], judge=True, paths_given=True) == 1
+    assert exit_code([outcome("reformatted")], judge=True, paths_given=True, exit_zero=True) == 0
+    assert exit_code([outcome("refused"), outcome("reformatted")], judge=True, paths_given=True, exit_zero=True) == 2
+    assert exit_code([outcome("no-tools")], judge=True, paths_given=False) == 0
+    assert exit_code([outcome("no-tools")], judge=False, paths_given=True) == 3
+    assert exit_code([], judge=False, paths_given=True) == 3
+    assert exit_code([], judge=False, paths_given=True, exit_zero=True) == 0
+    assert exit_code([outcome("no-tools"), outcome("unchanged")], judge=False, paths_given=True) == 0
 
 
 TOOLS = json.loads(SHUFFLED)

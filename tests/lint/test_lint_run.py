@@ -258,3 +258,36 @@ def test_a_file_that_is_write_protected(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
     assert [item.message for item in fix("a.j2")[0].records][1:] == ["the file is write-protected"]
     assert (folder / "a.j2").read_text() == "Be brief. \n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place", "message"),
+    [
+        ("tools.json", '[{"name": "x"', (1, 14), "not JSON: expecting ',' delimiter"),
+        ("x/get_time.tool.yaml", "- name: [x\n", (2, 1), "not YAML: did not find expected ',' or ']'"),
+        ("my_tools.jsonl", '{"a": 1}\n[{"name": "x"', (2, 14), "not JSON: expecting ',' delimiter"),
+        ("prompts/agent.json", '{"a":\n ', (2, 2), "not JSON: expecting value"),
+    ],
+)
+def test_a_broken_file_whose_name_says_what_it_is(
+    folder: Path, name: str, text: str, place: tuple[int, int], message: str
+) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    result = lint()
+    (record,) = result.records
+    assert (record.code, record.line, record.column, record.message) == ("PG901", *place, message)
+    assert (result.files, lint(name).records) == (0, result.records)
+
+
+@pytest.mark.parametrize("name", ["data.json", "tool-versions.yaml", "tsconfig.tools.json"])
+def test_other_broken_files_are_errors_only_where_they_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_text('{"name": [')
+    assert found() == []
+    assert found(name) == [(name, "PG901")]
+
+
+def test_a_file_that_could_not_be_judged_does_not_count_as_checked(folder: Path) -> None:
+    (folder / "system.j2").write_text("You help. {% if a %}\n")
+    (folder / "good.j2").write_text("You help.\n")
+    assert (lint().files, lint("system.j2").files, lint("good.j2").files) == (1, 0, 1)

@@ -16,7 +16,7 @@ from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
 from promptguard.linting.reading.strings import PromptString, Value, ValueKind, is_record, prompt_strings, texts
 from promptguard.linting.reading.syntax import guess_syntax
-from promptguard.toolschema.marks import may_hold_tools, seems_tools
+from promptguard.toolschema.marks import may_hold_tools, says_tools, seems_tools, should_parse
 
 if TYPE_CHECKING:
     from promptguard.parse.json import JSONIndex
@@ -46,6 +46,8 @@ def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
     """Whether a JSON or YAML file may hold tool schemas or prompts; quick."""
     if path[path.rfind("/") + 1 :] in _OF_OTHERS:
         return False
+    if says_tools(path):
+        return True
     if kind == "jsonl":
         return may_hold_tools(head)
     if says_prompt(path):
@@ -65,12 +67,27 @@ def _has_prompt_key(kind: FileKind, head: bytes) -> bool:
 
 def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
     """What a JSON or YAML file holds; see ``read_documents``."""
+    meant = should_parse(path, text)
+    named = named or meant
     if kind == "yaml":
         return _yaml(Source(path, text, "yaml"), origin, declared=declared, named=named)
     source = Source(path, text, "json")
     if kind == "jsonl":
-        return [_tools(source, origin)] if any(map(_is_tools, text.split("\n"))) else []
+        return _jsonl(source, origin, meant=meant)
     return _json(source, origin, declared=declared, named=named)
+
+
+def _jsonl(source: Source, origin: Origin, *, meant: bool) -> list[Document]:
+    lines = source.text.split("\n")
+    if meant:
+        from promptguard.parse.strict import parse
+
+        start = 0
+        for line in lines:
+            if line.strip() and not _is_json(line):
+                parse(source, span=Span(start, start + len(line)))  # says what is wrong, and where
+            start += len(line) + 1
+    return [_tools(source, origin)] if any(map(_is_tools, lines)) else []
 
 
 def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -84,8 +101,9 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     places = index(text)
     if places.error is not None and not tools:
         if named or declared or sure:
-            where = Place(source, Span(places.error, places.error))
-            raise InputError("not JSON", where=str(where), hint="correct it, or leave the file out")
+            from promptguard.parse.strict import parse
+
+            parse(source)  # says what is wrong, and where
         return []
     if places.root is None:
         return [_tools(source, origin)] if tools else []
