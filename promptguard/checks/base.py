@@ -240,9 +240,13 @@ def bounded(found: Iterable[_T], make: Callable[[_T], Hit]) -> Iterator[Hit]:
         if number < MAX_HITS:
             yield hit
             continue
-        is_last = next(things, None) is None
-        yield hit if is_last else hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
+        yield hit if next(things, None) is None else before_more(hit)
         return
+
+
+def before_more(hit: Hit) -> Hit:
+    """The last hit that is reported, which says that there are more."""
+    return hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
 
 
 def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str]], *, safe: bool) -> Fix | None:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 
-from promptguard.checks.base import MAX_HITS, Document, Hit, shown
+from promptguard.checks.base import MAX_HITS, Document, Hit, before_more, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
@@ -19,6 +19,7 @@ from promptguard.parse.strict import parse
 from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
 from promptguard.toolschema.dialects import looks_like_tools, tools_beside
 from promptguard.toolschema.document import Form, holds_tools
+from promptguard.toolschema.marks import is_json_lines
 from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
 from promptguard.toolschema.vocabulary import Role
@@ -27,12 +28,16 @@ _LINE = regex(r"[^\r\n]+")
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
-    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule."""
+    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule, the last of which says that there are more."""
     counts: Counter[str] = Counter()
+    last: dict[str, Hit] = {}
     for hit in _check(document):
         counts[hit.code] += 1
-        if counts[hit.code] <= MAX_HITS:
+        if counts[hit.code] < MAX_HITS:
             yield hit
+        else:
+            last.setdefault(hit.code, hit)
+    yield from (hit if counts[code] == MAX_HITS else before_more(hit) for code, hit in last.items())
 
 
 def _check(document: Document) -> Iterator[Hit]:
@@ -51,7 +56,7 @@ _Read = Generator[Hit, None, list[Part]]
 
 
 def _is_lines(document: Document) -> bool:
-    return document.source.path.lower().endswith((".jsonl", ".ndjson"))
+    return document.source.path.lower().endswith((".jsonl", ".ndjson")) or is_json_lines(document.text)
 
 
 def _read_lines(document: Document) -> _Read:

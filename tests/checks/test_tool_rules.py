@@ -331,6 +331,17 @@ def test_what_yaml_cannot_say_in_json(text: str, message: str) -> None:
     assert [hit.message for hit in hits("PG406", text, "tools.yaml")] == [message]
 
 
-def test_no_more_hits_of_a_rule_than_anyone_reads() -> None:
-    schema = {"type": "object", "properties": {f"p{number}": {"type": "str"} for number in range(MAX_HITS + 5)}}
-    assert len(hits("PG406", listed(tool("a", json.dumps(schema))))) == MAX_HITS
+@pytest.mark.parametrize(("there", "ending"), [(MAX_HITS, ""), (MAX_HITS + 5, "; more of the kind follow, 1,000 are reported")])
+def test_no_more_hits_of_a_rule_than_anyone_reads(there: int, ending: str) -> None:
+    schema = {"type": "object", "properties": {f"p{number}": {"type": "str"} for number in range(there)}}
+    messages = [hit.message for hit in hits("PG406", listed(tool("a", json.dumps(schema))))]
+    said = 'JSON Schema has no type `"str"`'
+    assert messages == [said] * (MAX_HITS - 1) + [said + ending]
+
+
+def test_lines_in_a_file_that_is_called_json() -> None:
+    lines = f"{tool('a')}\n{tool('b')}\n{tool('a')}\n"
+    assert found("PG403", lines) == [('"a"', "/name")]
+    assert [hit.code for hit in check(document(lines), {})] == ["PG403"]
+    (hit,) = hits("PG406", lines[:-2])
+    assert hit.message == "not JSON: extra data"

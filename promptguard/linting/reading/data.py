@@ -16,7 +16,7 @@ from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
 from promptguard.linting.reading.strings import PromptString, Value, ValueKind, is_record, prompt_strings, texts
 from promptguard.linting.reading.syntax import guess_syntax
-from promptguard.toolschema.marks import may_hold_tools, says_tools, seems_tools, should_parse
+from promptguard.toolschema.marks import is_json_lines, may_hold_tools, says_tools, seems_tools, should_parse
 
 if TYPE_CHECKING:
     from promptguard.parse.json import JSONIndex
@@ -72,7 +72,7 @@ def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, decl
     if kind == "yaml":
         return _yaml(Source(path, text, "yaml"), origin, declared=declared, named=named)
     source = Source(path, text, "json")
-    if kind == "jsonl":
+    if kind == "jsonl" or (not declared and is_json_lines(text)):
         return _jsonl(source, origin, meant=meant)
     return _json(source, origin, declared=declared, named=named)
 

@@ -69,6 +69,7 @@ _OF_A_RECORD = frozenset(
     {"completion", "completions", "response", "answer", "output", "outputs", "label", "chosen", "rejected", "expected", "score"}
     | {"choices", "usage", "conversation_id", "ideal", "target", "generations", "created", "timestamp"}
 )
+_IDS = frozenset({"id", "question_id", "task_id", "sample_id"})
 _NOT_PROMPTS = frozenset(
     {"description", "name", "version", "author", "authors", "notes", "note", "comment", "title", "id", "model", "tags", "license"}
     | {
@@ -177,7 +178,13 @@ def prompt_strings(root: Value, *, sure: bool, lenient: bool, declared: bool) ->
 
 def is_record(root: Value) -> bool:
     """Whether a mapping is a sample of a data set, or has the answer that was given beside what was asked."""
-    return any(_snake(name) in _OF_A_RECORD for name, _ in root.items)
+    members = {_snake(name): child for name, child in root.items}
+    if not _OF_A_RECORD.isdisjoint(members):
+        return True
+    if _IDS.isdisjoint(members):
+        return False
+    # An agent may have an id and a prompt too, and tools; a sample has functions, and asks what no template would.
+    return "question" in members or ("functions" in members and "prompt" in members and "{" not in members["prompt"].text)
 
 
 def texts(root: Value) -> Iterator[tuple[str, Value]]:
