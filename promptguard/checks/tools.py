@@ -28,7 +28,7 @@ _LINE = regex(r"[^\r\n]+")
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
-    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule, the last of which says that there are more."""
+    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule, and the last one says if more follow."""
     counts: Counter[str] = Counter()
     last: dict[str, Hit] = {}
     for hit in _check(document):
