@@ -97,5 +97,6 @@ RESULT = LintResult(
     suppressed=2,
     skipped=(("x.bin", "it is not\ntext"),),
     fixed=1,
+    including=1,
 )
 CLEAN = LintResult(records=(), files=12, looked_at=40)

@@ -87,9 +87,14 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
             return EXIT_INTERRUPTED
         except click.ClickException as error:  # click would exit with 1, which is the code for findings
             context = getattr(error, "ctx", None)
-            if context is not None:
-                say(context.get_usage())
-            complain(error.format_message())
+            usage = context.get_usage() if context is not None else ""
+            message = error.format_message()
+            if usage and message.startswith(usage):  # a group without a command: the message is its help
+                say(message)
+                return EXIT_USAGE
+            if usage:
+                say(usage)
+            complain(message)
             return EXIT_USAGE
         return code if isinstance(code, int) else 0
 

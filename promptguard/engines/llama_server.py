@@ -23,6 +23,21 @@ if TYPE_CHECKING:  # importing an HTTP client takes longer than starting an engi
 NO_CACHE_FIGURES = "llama-server reports it since September 2025 (its pull request 15827): use a newer build"
 
 
+def read_props(client: JSONClient) -> Any:
+    """What a llama-server says of itself.
+
+    Raises:
+        EngineError: no answer, or not that of a llama-server.
+    """
+    try:
+        return client.get("/props")
+    except StatusError as error:
+        if error.status != 404 or error.hint is not None:
+            raise
+        hint = "give the address of a llama-server, without any path"
+        raise EngineError(f"is not a llama-server ({error.what})", where=error.where, hint=hint) from None
+
+
 class LlamaServer:
     """An ``Engine`` that talks to a llama-server.
 
@@ -57,7 +72,7 @@ class LlamaServer:
 
     def _describe(self, kind: str, slot: int | None) -> EngineInfo:
         url = self._client.base_url
-        props = self._client.get("/props")
+        props = read_props(self._client)
         settings = props.get("default_generation_settings") if isinstance(props, dict) else None
         if not isinstance(settings, dict) or not isinstance(props.get("chat_template"), str):
             raise EngineError(

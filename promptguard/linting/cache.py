@@ -264,9 +264,16 @@ def _result(data: Any) -> FileResult:
     Raises:
         ValueError, TypeError, KeyError, IndexError: it is none.
     """
-    path, checked, records, suppressed, reason = data
-    _expect(isinstance(path, str) and isinstance(checked, bool) and type(suppressed) is int and suppressed >= 0)
-    return FileResult(path, checked, tuple(_record(record) for record in records), suppressed, _text_or_none(reason))
+    path, checked, records, suppressed, reason, includes = data
+    _expect(
+        isinstance(path, str)
+        and isinstance(checked, bool)
+        and isinstance(includes, bool)
+        and type(suppressed) is int
+        and suppressed >= 0
+    )
+    found = tuple(_record(record) for record in records)
+    return FileResult(path, checked, found, suppressed, _text_or_none(reason), includes)
 
 
 def _record(data: Any) -> Record:

@@ -14,7 +14,7 @@ from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
 from promptguard.core.finding import Fix, Severity
 from promptguard.core.ignore import Patterns
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import NamedTuple, regex
 from promptguard.core.source import Source, Span
 from promptguard.linting.cost import Coster
 from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
@@ -23,8 +23,11 @@ from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix,
 from promptguard.linting.select import ALWAYS, Exceptions, parts_below, selected_codes
 from promptguard.linting.settings import MAX_BYTES, PromptDeclaration, Settings
 from promptguard.linting.suppress import UNUSED, Suppressions
+from promptguard.parse.template_nodes import Tag
 
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
+_INCLUDING = frozenset({"include", "extends", "import", "from"})
+_INCLUDE = regex(r"\{%[-+]?\s{0,20}(?:include|extends|import|from)\s")
 _EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
 _MUCH = 2_000  # tokens: what three to four steps of the four-tool task add to a prompt
 _KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
@@ -194,7 +197,8 @@ class Checker:
                 kept.append(_Found(Span(problem.start, problem.end), hit, None))
         kept = [item for item in kept if self._reports(item.hit)]
         kept.sort(key=_order)
-        return FileResult(path, True, tuple(self._records(path, file, documents, _bounded(kept))), suppressed)
+        records = tuple(self._records(path, file, documents, _bounded(kept)))
+        return FileResult(path, True, records, suppressed, includes=any(map(_includes, documents)))
 
     def _reports(self, hit: Hit) -> bool:
         """Whether a rule is selected and its finding is shown at this level."""
@@ -295,6 +299,13 @@ class _Prompts:
             targets = find_files([root], (), also=lambda path, patterns=patterns: patterns.covers(parts_below(path, root)))  # type: ignore[misc]
             found.update(target.path for target in targets if target.error is None)
         return found
+
+
+def _includes(document: Document) -> bool:
+    """Whether a template takes in other files."""
+    if document.template is None or not _INCLUDE.search(document.text):
+        return False
+    return any(isinstance(node, Tag) and node.name in _INCLUDING for node in document.template.walk())
 
 
 def _crash(where: str, error: Exception) -> Hit:

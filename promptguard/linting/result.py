@@ -90,6 +90,7 @@ class FileResult(NamedTuple):
         records: the findings, in the order of their places.
         suppressed: findings that a comment, the configuration or the baseline suppresses.
         reason: why it was not checked although it was named, ``None`` otherwise.
+        includes: it is a template that takes in other files (``include``, ``extends``, ``import``): what they print is not known.
     """
 
     path: str
@@ -97,6 +98,7 @@ class FileResult(NamedTuple):
     records: tuple[Record, ...] = ()
     suppressed: int = 0
     reason: str | None = None
+    includes: bool = False
 
 
 class LintResult(NamedTuple):
@@ -109,6 +111,7 @@ class LintResult(NamedTuple):
         suppressed: findings not reported.
         skipped: named files that hold nothing to check, with the reason.
         fixed: fixes applied.
+        including: templates that take in other files, which are not followed.
     """
 
     records: tuple[Record, ...]
@@ -117,6 +120,7 @@ class LintResult(NamedTuple):
     suppressed: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     fixed: int = 0
+    including: int = 0
 
     @property
     def findings(self) -> tuple[Record, ...]:

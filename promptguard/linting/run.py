@@ -184,15 +184,16 @@ def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
     """A whole run from the results of its files. One that could not be judged does not count as checked."""
     records: list[Record] = []
     skipped: list[tuple[str, str]] = []
-    files = looked_at = suppressed = 0
+    files = looked_at = suppressed = including = 0
     for result in results:
         records += result.records
         files += result.checked and all(record.code not in ALWAYS for record in result.records)
         looked_at += 1
         suppressed += result.suppressed
+        including += result.includes
         if result.reason is not None:
             skipped.append((result.path.replace(os.sep, "/"), result.reason))
-    return LintResult(tuple(records), files, looked_at, suppressed, tuple(skipped), fixed)
+    return LintResult(tuple(records), files, looked_at, suppressed, tuple(skipped), fixed, including)
 
 
 def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False) -> int:

@@ -226,10 +226,12 @@ def _of_server(url: str) -> list[FoundTemplate]:
     except ModuleNotFoundError as error:
         raise ConfigError(f"a server needs the package {error.name}", hint="pip install 'promptguard-ci[replay]'") from None
 
+    from promptguard.engines.llama_server import read_props
+
     base = check_url(url, where="FILE_OR_URL").removesuffix("/props")
     client = JSONClient(base, api_key=api_key_from_environment(), timeout=_ANSWER_SECONDS, loading=_LOADING_SECONDS)
     try:
-        props = client.get("/props")
+        props = read_props(client)
     finally:
         client.close()
     if not isinstance(props, dict):

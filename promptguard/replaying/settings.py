@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from promptguard.core.config import load_config
+from promptguard.core.config import load_config, origins
+from promptguard.core.errors import ConfigError
 from promptguard.core.options import REPLAY_OPTIONS
 
 # These choose what is measured; one of them as a flag replaces whichever the configuration file has.
@@ -22,7 +24,7 @@ def replay_settings(flags: Mapping[str, Any], config: Path | None) -> dict[str, 
         config: the configuration file, ``None`` for the closest one.
 
     Raises:
-        ConfigError: the file says something that it may not.
+        ConfigError: the file says something that it may not, or names a file that there is not.
         InputError: it cannot be read.
     """
     settings: dict[str, Any] = dict.fromkeys(flags)
@@ -31,4 +33,9 @@ def replay_settings(flags: Mapping[str, Any], config: Path | None) -> dict[str, 
     if any(flags.get(name) is not None for name in ENGINE_CHOICES):
         settings.update(dict.fromkeys(ENGINE_CHOICES))
     settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
+    for name in said.keys() & _PATHS:
+        key = name.replace("-", "_")
+        if flags.get(key) is None and settings[key] is not None and not os.path.exists(settings[key]):  # noqa: PTH110 - never fails
+            place = origins(explicit=config)("replay", name)
+            raise ConfigError(f"{name}: there is no file {settings[key]}", where=place, hint="correct the path")
     return settings

@@ -13,7 +13,7 @@ class ToolSchemaError(InputError):
     """
 
     def __init__(self, what: str, *, pointer: str, where: str | None = None, hint: str | None = None) -> None:
-        super().__init__(what, where=where or f"tools#{pointer}", hint=hint)
+        super().__init__(what, where=where or (f"tools#{pointer}" if pointer else "tools"), hint=hint)
         self.pointer = pointer
 
 

@@ -153,7 +153,8 @@ class Canonicalizer:
             return self._in_order([self._numbered(*pair) for pair in enumerate(value, 1)])
         role = root_role(value) if type(value) is dict else None
         if role is None:
-            raise RefusedError("holds no tools; give a list of tools, one tool, or a JSON Schema")
+            what = "an object without tools" if type(value) is dict else f"a value of type {type(value).__name__}"
+            raise RefusedError(f"{what} was given; give a list of tools, one tool, or a JSON Schema")
         return self._walks[role](value, 1)
 
     def wire(self, value: Any) -> bytes:

@@ -162,6 +162,11 @@ NONSENSE = [
     ("/tokenize", {"tokens": None}, "the answer to /tokenize is not what a llama-server gives"),
     ("/apply-template", {"prompt": 7}, "the answer to /apply-template is not what a llama-server gives"),
     ("/props", [], "does not answer like a llama-server"),
+    (
+        "/props",
+        (404, b""),
+        ": is not a llama-server (/props: HTTP 404); give the address of a llama-server, without any path",
+    ),
     ("/props", {**PROPS, "chat_template": ""}, "has no chat template; give one with --chat-template"),
     ("/props", {**PROPS, "chat_template": "{% for i in range(1000000000) %}{% endfor %}"}, "counts to more than 100,000"),
     ("/slots", b"", "the answer to /slots is not JSON"),

@@ -410,6 +410,13 @@ def test_an_unknown_key_is_an_error_with_a_suggestion(replay: Replay, folder: Pa
     )
 
 
+def test_a_file_that_the_configuration_names_and_that_is_not_there(replay: Replay, folder: Path) -> None:
+    (folder / "promptguard.toml").write_text('[replay]\nslot = 1\nsystem = "nope"\nmodel = "none.gguf"\n')
+    outcome = replay("--model-from", "x")
+    path = folder / "promptguard.toml"
+    assert (outcome.code, outcome.err) == (2, f"promptguard: error: {path}:3: system: there is no file nope; correct the path\n")
+
+
 def test_an_engine_on_the_command_line_replaces_the_one_of_the_file(replay: Replay, folder: Path) -> None:
     (folder / "promptguard.toml").write_text('[replay]\nserver = "http://127.0.0.1:9"\n')
     assert replay("--model", str(default_model())).code == 0

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from promptguard.cli.main import _run
+from promptguard.cli.main import _run, main
 from promptguard.linting import templates as stories
 from promptguard.parse.gguf import Value, write_gguf
 
@@ -310,6 +310,7 @@ def test_a_server_is_asked_for_its_templates(check: Check, server: FakeLlamaServ
         ({**PROPS, "chat_template": 7}, 2, "its chat_template is no text"),
         ({}, 3, "holds no chat template"),
         ([], 2, "does not answer like a llama-server"),
+        ((404, b""), 2, "is not a llama-server (/props: HTTP 404)"),
         (b"<html>", 2, "the answer to /props is not JSON"),
         ((404, {"error": {"message": "gone\x1b[31m"}}), 2, "/props: gone?[31m"),
         ((401, {}), 2, "PROMPTGUARD_API_KEY"),
@@ -407,3 +408,13 @@ def test_nothing_of_a_template_reaches_the_terminal_unescaped(check: Check) -> N
 def test_the_schema_is_closed() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert all(item["additionalProperties"] is False for item in SCHEMA["$defs"].values())
+
+
+@pytest.mark.parametrize("group", ["template", "model"])
+def test_a_group_without_a_command_prints_its_help_once(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([group])
+    captured = capsys.readouterr()
+    assert (stop.value.code, captured.out) == (2, "")
+    assert captured.err.startswith(f"Usage: promptguard {group} [OPTIONS] COMMAND [ARGS]...\n")
+    assert (captured.err.count("Usage:"), captured.err.count("error")) == (1, 0)

@@ -216,3 +216,16 @@ def test_only_what_is_surely_jinja_is_a_broken_template(folder: Path) -> None:
     assert [record.message for record in check_file("system.md", text, declared).records if record.code == "PG901"] == [
         "the template is broken: unexpected 'b'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "includes"),
+    [
+        ('You help.\n{% include "rules.j2" %}\n', True),
+        ('{%- extends "base.j2" %}{% block system %}You help.{% endblock %}\n', True),
+        ('{% from "macros.j2" import rules %}You help. {{ rules() }}\n', True),
+        ('You help.\n{# {% include "rules.j2" %} #}{% raw %}{% include "a" %}{% endraw %}\n', False),
+    ],
+)
+def test_what_a_template_includes_is_not_followed(folder: Path, text: str, includes: bool) -> None:
+    assert check(text).includes is includes

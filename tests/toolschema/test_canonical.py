@@ -246,9 +246,10 @@ class Broken:
             [{"name": "f", "x": 10**5000}],
             "tools#/0/x: an integer of more digits than sys.set_int_max_str_digits allows (4,300 by default)",
         ),
-        ({"openapi": "3.1.0"}, "tools#: holds no tools; give a list of tools, one tool, or a JSON Schema"),
-        ("tools", "tools#: holds no tools; give a list of tools, one tool, or a JSON Schema"),
-        ([{"name": "f"}, 1], "tools#: element 2 is not an object; give a list of tools"),
+        ({"openapi": "3.1.0"}, "tools: an object without tools was given; give a list of tools, one tool, or a JSON Schema"),
+        ("tools", "tools: a value of type str was given; give a list of tools, one tool, or a JSON Schema"),
+        (None, "tools: a value of type NoneType was given; give a list of tools, one tool, or a JSON Schema"),
+        ([{"name": "f"}, 1], "tools: element 2 is not an object; give a list of tools"),
     ],
 )
 @pytest.mark.parametrize("function", [canonical_tools, canonical_json, tools_fingerprint])
@@ -256,16 +257,16 @@ def test_what_json_cannot_carry_is_refused_with_its_place(function: Any, tools: 
     with pytest.raises(ToolSchemaError) as error:
         function(tools)
     assert str(error.value) == message
-    assert error.value.where == f"tools#{error.value.pointer}"
+    assert error.value.where == (f"tools#{error.value.pointer}" if error.value.pointer else "tools")
 
 
 @pytest.mark.parametrize("key", ["anyOf", "properties", "default", "x-a"])
 def test_values_that_unfold_without_end_are_refused(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=1000))
     for function in (canonical_json, canonical_tools):
-        with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 1,000 values$"):
+        with pytest.raises(ToolSchemaError, match=r"^tools: unfolds into more than 1,000 values$"):
             function(unfolding(key))
-    assert str(refusal(unfolding(key), 1000)) == "tools#: unfolds into more than 1,000 values"
+    assert str(refusal(unfolding(key), 1000)) == "tools: unfolds into more than 1,000 values"
 
 
 @pytest.mark.parametrize("inner", ["parameters", "x-a"], ids=["regular", "irregular"])
@@ -275,7 +276,7 @@ def test_values_are_counted_alike_on_every_way(function: Any, inner: str, monkey
     monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=70))
     assert function(tools)
     monkeypatch.setattr(canonical, "Canonicalizer", partial(Canonicalizer, max_values=69))
-    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 69 values$"):
+    with pytest.raises(ToolSchemaError, match=r"^tools: unfolds into more than 69 values$"):
         function(tools)
 
 

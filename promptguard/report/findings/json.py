@@ -69,6 +69,7 @@ def summary(result: LintResult) -> dict[str, Any]:
         "files_with_findings": counts.files,
         "files_checked": result.files,
         "files_read": result.looked_at,
+        "files_with_includes": result.including,
         "fixable": {"safe": counts.safe, "unsafe": counts.unsafe},
         "fixed": result.fixed,
         "suppressed": result.suppressed,

@@ -87,6 +87,8 @@ def summary(result: LintResult) -> str:
         parts.append(f"Nothing to check in {plural(result.looked_at, 'file')}.")
     if result.suppressed:
         parts.append(f"Suppressed {plural(result.suppressed, 'finding')}.")
+    if result.including:
+        parts.append(f"The includes of {plural(result.including, 'file')} are not followed.")
     verb = "is" if (counts.safe or counts.unsafe) == 1 else "are"
     if counts.safe:
         more = f", {counts.unsafe:,} more with --unsafe-fixes" if counts.unsafe else ""
