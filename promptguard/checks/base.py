@@ -95,8 +95,8 @@ class Document:
 
     Attributes:
         source: its text. Where ``embedding`` is set this is the decoded value, not the file.
-        kind: what it is. ``tools`` and ``serving`` documents are whole files; the region of ``tools`` that lie beside a prompt is
-            where they are.
+        kind: what it is. ``tools`` and ``serving`` documents are whole files; ``tools`` that lie beside a prompt have a pointer,
+            and the region is where they are.
         syntax: how its placeholders are written, ``None`` where it has none.
         regions: its parts in order; text outside of them (front matter, comments of another kind) is no part of a prompt.
         embedding: the file around it, ``None`` where the document is the file (``source.text`` is the text of the file then).

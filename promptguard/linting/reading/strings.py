@@ -194,7 +194,7 @@ def texts(root: Value) -> Iterator[tuple[str, Value]]:
         pointer, value = stack.pop()
         if value.kind == "text":
             yield pointer, value
-        stack.extend((f"{pointer}/{_escaped(name)}", child) for name, child in reversed(value.items))
+        stack.extend((child_pointer(pointer, name), child) for name, child in reversed(value.items))
 
 
 class _Finder:
@@ -215,7 +215,7 @@ class _Finder:
             taken = self._look_into(pointer, value) if value.kind == "mapping" else set()
             if pointer.count("/") < MAX_DEPTH:
                 stack.extend(
-                    (f"{pointer}/{_escaped(name)}", child)
+                    (child_pointer(pointer, name), child)
                     for name, child in value.items
                     if child.items and name not in taken and _snake(name) not in _NOT_PROMPTS
                 )
@@ -231,7 +231,7 @@ class _Finder:
         taken: set[str] = set()
         for name, child in value.items:
             key = _snake(name)
-            below = f"{pointer}/{_escaped(name)}"
+            below = child_pointer(pointer, name)
             if child.kind == "list" and key in _MESSAGES and _is_messages(child):
                 taken.add(name)
                 if not recorded:
@@ -338,5 +338,6 @@ def _snake(name: str) -> str:
     return "_".join(words(name))
 
 
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def child_pointer(pointer: str, name: str) -> str:
+    """The JSON pointer of a member of what lies at one."""
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
