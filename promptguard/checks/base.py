@@ -240,12 +240,24 @@ def bounded(found: Iterable[_T], make: Callable[[_T], Hit]) -> Iterator[Hit]:
         if number < MAX_HITS:
             yield hit
             continue
-        yield hit if next(things, None) is None else before_more(hit)
+        yield hit if next(things, None) is None else _before_more(hit)
         return
 
 
-def before_more(hit: Hit) -> Hit:
-    """The last hit that is reported, which says that there are more."""
+def bounded_by_rule(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """The hits, the first ``MAX_HITS`` of each rule; the last says that there are more."""
+    counts: dict[str, int] = {}
+    last: dict[str, Hit] = {}
+    for hit in hits:
+        count = counts[hit.code] = counts.get(hit.code, 0) + 1
+        if count < MAX_HITS:
+            yield hit
+        elif count == MAX_HITS:
+            last[hit.code] = hit
+    yield from (hit if counts[code] == MAX_HITS else _before_more(hit) for code, hit in last.items())
+
+
+def _before_more(hit: Hit) -> Hit:
     return hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
 
 

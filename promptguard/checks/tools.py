@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import lru_cache
 
-from promptguard.checks.base import MAX_HITS, Document, Hit, before_more, shown
+from promptguard.checks.base import Document, Hit, bounded_by_rule, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
@@ -29,16 +28,8 @@ _LINE = regex(r"[^\r\n]+")
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
-    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule, and the last one says if more follow."""
-    counts: Counter[str] = Counter()
-    last: dict[str, Hit] = {}
-    for hit in _check(document):
-        counts[hit.code] += 1
-        if counts[hit.code] < MAX_HITS:
-            yield hit
-        else:
-            last.setdefault(hit.code, hit)
-    yield from (hit if counts[code] == MAX_HITS else before_more(hit) for code, hit in last.items())
+    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule."""
+    return bounded_by_rule(_check(document))
 
 
 def _check(document: Document) -> Iterator[Hit]:
