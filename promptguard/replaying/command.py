@@ -136,6 +136,7 @@ class _Starter:
         if "server" in self._given:
             return
         self._model = self._choose_model(replay)
+        self._check_size(self._model, replay)
         # A token is rarely shorter than three characters; where it is, the engine is started once more.
         live = self._given.get("max_turns", Options.max_turns) * self._given.get("max_tokens", Options.max_tokens)
         estimate = replay.characters // 3 + 1024 + (live if self._given.get("live") else 0)
@@ -212,6 +213,21 @@ class _Starter:
             raise
         except TemplateError:
             pass  # the engine may know more
+
+    def _check_size(self, model: Path, replay: Replay) -> None:
+        """Refuse what no context of this model can hold: to start an engine and to find out there takes minutes."""
+        from promptguard.parse.gguf import read_header
+
+        header = read_header(model)
+        most = header.integer(f"{header.architecture}.context_length")
+        if most is not None and replay.least_tokens > most:
+            largest = max(replay.inputs.tools_source, replay.inputs.system, key=lambda source: len(source.text))
+            raise InputError(
+                f"the longest prompt has {replay.characters:,} characters, at least {replay.least_tokens:,} tokens, and the "
+                f"model has a context of at most {most:,}",
+                where=largest.path,
+                hint="shorten the prompt or the task, or use a model with a larger context",
+            )
 
     def _compare_markers(self, header: GGUFHeader, template: str) -> None:
         """Say when a chat template seems to be written for another model."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # only a run that lost something needs it at run time
 
 Progress = Callable[[str], None]
 # Any other first message will do: what both prompts share is the resident prefix.
+CHARACTERS_A_TOKEN = 8  # on average no tokenizer makes longer tokens of prose or JSON: English has 4 to 5, schemas 2 to 4
 OTHER_MESSAGE = "0 \N{EM DASH} another question altogether"
 
 
@@ -131,7 +132,7 @@ class Replay:
         turns = len(self.script.turns)
         return turns * (2 if self.options.compare_uncached else 1) + (self.inputs.chat_template is not None)
 
-    @property
+    @cached_property
     def characters(self) -> int:
         """Code points of the longest conversation, to size a context by before anything can be tokenized."""
         longest = 0
@@ -141,6 +142,11 @@ class Replay:
         last = self.script.turns[-1]
         return longest + len(str(last.reply)) + (len(str(last.messages)) if self.options.live else 0)
 
+    @property
+    def least_tokens(self) -> int:
+        """What the longest conversation takes beyond any doubt: known before it is tokenized, turn by turn."""
+        return self.characters // CHARACTERS_A_TOKEN
+
     def run(self, engine: Engine, progress: Progress = lambda _: None) -> Result:
         """Measure every turn.
 
@@ -149,6 +155,8 @@ class Replay:
         Raises:
             PromptguardError: nothing could be measured.
         """
+        if self.least_tokens > engine.info.context:
+            raise ContextError(self.least_tokens, engine.info.context, engine.info.url)
         begin = time.perf_counter()
         timed = TimedEngine(engine)
         turns: list[Turn] = []
@@ -416,6 +424,10 @@ class _Run:
                 "not counted"
             )
         names = Counter(str(tool["function"]["name"]) for tool in self._replay.requests[0].tools)
+        if self._replay.requests[0].system is None:
+            notes.append("the system prompt is empty: none is sent")
+        if not self._replay.requests[0].tools:
+            notes.append("there are no tools: none are sent")
         notes.extend(f"{count} tools have the name {name}" for name, count in names.items() if count > 1)
         if self._options.inject is not None:
             notes.append(f"the defect {self._options.inject.name} was planted (--inject): this run is meant to fail")

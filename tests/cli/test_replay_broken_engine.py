@@ -157,6 +157,13 @@ def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer
     assert re.search(r"needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err)
 
 
+def test_a_server_with_far_too_small_a_context_is_asked_for_nothing(replay: Replay, fake: FakeLlamaServer) -> None:
+    fake.answers["/slots"] = [{**SLOT, "n_ctx": 64}]
+    outcome = replay("--server", fake.url)
+    assert re.search(r"needs a context of \d+ tokens and the engine has 64; start the server with a larger", outcome.err)
+    assert {path for path, _, _ in fake.seen} == {"/props", "/slots"}
+
+
 NONSENSE = [
     ("/tokenize", {"tokens": ["x"]}, "the answer to /tokenize is not what a llama-server gives"),
     ("/tokenize", {"tokens": None}, "the answer to /tokenize is not what a llama-server gives"),

@@ -172,6 +172,29 @@ def test_two_tools_of_one_name_are_noted(replay: Replay, folder: Path) -> None:
     assert "note: 2 tools have the name get_weather" in outcome.out
 
 
+def test_an_empty_system_prompt_and_an_empty_list_of_tools_are_noted(replay: Replay, folder: Path) -> None:
+    (folder / "blank.md").write_text(" \n", encoding="utf-8")
+    (folder / "none.json").write_text("[]", encoding="utf-8")
+    assert "note: the system prompt is empty: none is sent\n" in replay("--system", "blank.md").out
+    assert "note: there are no tools: none are sent\n" in replay("--tools", "none.json").out
+    assert "note:" not in replay().out
+
+
+def test_what_no_context_can_hold_is_refused_before_an_engine_starts(
+    replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("promptguard.engines.embedded.EmbeddedServer.__init__", None)
+    tool = {"name": "f", "description": "Looks it up. " * 90_000, "inputSchema": {"type": "object"}}
+    (folder / "large.json").write_text(json.dumps([tool]), encoding="utf-8")
+    outcome = replay("--tools", "large.json")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.fullmatch(
+        r"promptguard: error: large\.json: the longest prompt has 1,17\d,\d+ characters, at least 146,\d+ tokens, and the model "
+        r"has a context of at most 131,072; shorten the prompt or the task, or use a model with a larger context\n",
+        outcome.err,
+    )
+
+
 def test_no_progress_bar_without_a_terminal(replay: Replay) -> None:
     assert "\r" not in replay().err
 
