@@ -95,8 +95,8 @@ class Document:
 
     Attributes:
         source: its text. Where ``embedding`` is set this is the decoded value, not the file.
-        kind: what it is. ``tools`` and ``serving`` documents are whole files; the region of ``tools`` that lie beside a prompt is
-            where they are.
+        kind: what it is. ``tools`` and ``serving`` documents are whole files; ``tools`` that lie beside a prompt have a pointer,
+            and the region is where they are.
         syntax: how its placeholders are written, ``None`` where it has none.
         regions: its parts in order; text outside of them (front matter, comments of another kind) is no part of a prompt.
         embedding: the file around it, ``None`` where the document is the file (``source.text`` is the text of the file then).
@@ -108,12 +108,15 @@ class Document:
         prompt: name of the prompt that it is a part of; documents of one name make one prompt, in the order of their blocks.
         tokens: texts of ``bos_token`` and ``eos_token`` of a chat template, as far as the file around it names them.
         bom: whether the file begins with a byte order mark (which is no part of any text here).
+        hurried: a detector sets it where time, or the state of the machine, has a say in what it found: it may be otherwise next
+            time.
     """
 
     __slots__ = (
         "bom",
         "dynamic",
         "embedding",
+        "hurried",
         "kind",
         "known",
         "placeholders",
@@ -159,6 +162,7 @@ class Document:
         self.prompt = prompt
         self.tokens = tokens or {}
         self.bom = bom
+        self.hurried = False
 
     @property
     def text(self) -> str:
@@ -236,9 +240,25 @@ def bounded(found: Iterable[_T], make: Callable[[_T], Hit]) -> Iterator[Hit]:
         if number < MAX_HITS:
             yield hit
             continue
-        is_last = next(things, None) is None
-        yield hit if is_last else hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
+        yield hit if next(things, None) is None else _before_more(hit)
         return
+
+
+def bounded_by_rule(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """The hits, the first ``MAX_HITS`` of each rule; the last says that there are more."""
+    counts: dict[str, int] = {}
+    last: dict[str, Hit] = {}
+    for hit in hits:
+        count = counts[hit.code] = counts.get(hit.code, 0) + 1
+        if count < MAX_HITS:
+            yield hit
+        elif count == MAX_HITS:
+            last[hit.code] = hit
+    yield from (hit if counts[code] == MAX_HITS else _before_more(hit) for code, hit in last.items())
+
+
+def _before_more(hit: Hit) -> Hit:
+    return hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
 
 
 def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str]], *, safe: bool) -> Fix | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -21,7 +20,7 @@ from promptguard.prompts.counting import counter
 from promptguard.prompts.preservation import check_template, measure_losses
 from promptguard.prompts.preservation.boundary import Encode
 from promptguard.prompts.preservation.result import Defect, Kind, Losses, Preservation
-from promptguard.prompts.rendering import Limits, Renderer
+from promptguard.prompts.rendering import Budget, Limits, Renderer
 
 CODES: dict[Kind, str] = {
     "clock": "PG501",
@@ -34,7 +33,7 @@ CODES: dict[Kind, str] = {
 """The rule for each kind of defect."""
 
 SECONDS = 3.0
-"""Wall time that one template may take: twenty times what a long one needs."""
+"""Processor time that one template may take: twenty times what a long one needs."""
 
 _LIMITS = Limits(seconds=SECONDS, characters=16 << 20, template=256 << 10, memory=256 << 20)
 _FEW = 8  # tokens; to lose no more costs less than what a request costs anyway
@@ -43,14 +42,14 @@ _MOST_CORRECTIONS = 4  # of one defect that are tried
 
 def check(document: Document, options: Mapping[str, Mapping[str, Any]]) -> Iterator[Hit]:
     """What in a chat template breaks the prefix."""
-    deadline = time.monotonic() + SECONDS
+    renderer = _renderer(os.getpid())
+    given_up = renderer.given_up
     encode = counter(options["tokenizer"]["name"]).encode
-    template = _template(document, document.text)
-    found = check_template(template, encode, seconds=SECONDS)
-    yield from _not_rendered(found)
-    for defect in found.defects:
-        corrected = correct(document, defect, encode, deadline)
-        yield _hit(document, defect, corrected)
+    budget = Budget(renderer, SECONDS)
+    found = check_template(_template(document, document.text), encode, seconds=SECONDS)
+    hits = [*_not_rendered(found), *(_hit(document, each, correct(document, each, encode, budget)) for each in found.defects)]
+    document.hurried = renderer.given_up > given_up
+    yield from hits
 
 
 def _template(document: Document, text: str) -> ChatTemplate:
@@ -144,23 +143,23 @@ def _severity(defect: Defect) -> Severity:
 # -- corrections
 
 
-def correct(document: Document, defect: Defect, encode: Encode, deadline: float) -> tuple[Correction, Fix] | None:
+def correct(document: Document, defect: Defect, encode: Encode, budget: Budget) -> tuple[Correction, Fix] | None:
     """The first correction that mends the defect and breaks nothing else: it is made, rendered and measured.
 
     Args:
         document: the chat template.
         defect: of it.
         encode: gives token ids.
-        deadline: time of ``time.monotonic`` at which the search ends.
+        budget: processor time for the search.
 
     Returns:
         What it is, and the fix that makes it; ``None`` where there is none, or where the file cannot be changed.
     """
     candidates = corrections(document, defect)[:_MOST_CORRECTIONS]
     try:
-        before = _losses(document, document.text, encode, deadline) if candidates else None
+        before = _losses(document, document.text, encode, budget) if candidates else None
         for candidate in candidates:
-            after = _losses(document, candidate.apply(document.text), encode, deadline)
+            after = _losses(document, candidate.apply(document.text), encode, budget)
             if before is not None and after is not None and _better(defect, before, after):
                 fix = make_fix(document, candidate.title, candidate.edits, safe=False)
                 return (candidate, fix) if fix is not None else None
@@ -169,11 +168,10 @@ def correct(document: Document, defect: Defect, encode: Encode, deadline: float)
     return None
 
 
-def _losses(document: Document, text: str, encode: Encode, deadline: float) -> Losses | None:
+def _losses(document: Document, text: str, encode: Encode, budget: Budget) -> Losses | None:
     """What a text loses, ``None`` where it is no template."""
-    seconds = max(0.0, deadline - time.monotonic())
     try:
-        return measure_losses(_template(document, text), encode, seconds=seconds)
+        return measure_losses(_template(document, text), encode, seconds=budget.left)
     except TemplateLimitError:
         raise
     except TemplateError:

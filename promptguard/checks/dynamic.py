@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 
-from promptguard.checks.base import MAX_HITS, TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
+from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, bounded_by_rule, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
@@ -52,11 +52,7 @@ def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
     prefix = Prefix(document)
     if not prefix.starts:
         return
-    counts: dict[str, int] = {}
-    for hit in _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)):
-        counts[hit.code] = counts.get(hit.code, 0) + 1
-        if counts[hit.code] <= MAX_HITS:
-            yield hit
+    yield from bounded_by_rule(_Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)))
 
 
 def _minimum(options: Mapping[str, Any]) -> int:

@@ -17,9 +17,6 @@ from promptguard.core.light import Literal, NamedTuple, regex
 
 LiteralKind = Literal["clock", "id", "temp-path", "environment"]
 
-MAX_FOUND = 1_000
-"""Values that are reported in one text."""
-
 _BEFORE = 64  # code points in front of a value that its label is looked for in
 
 
@@ -117,9 +114,8 @@ _HEADING = r"(?m)^(?:(#{1,6}) .{0,80}|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[A-Z][^\n:]{0
 _EXAMPLE_HEADING = r"(?i)\b(?:examples?|samples?|demonstrations?|few-shot)\b"
 
 
-def volatile_literals(text: str) -> list[VolatileLiteral]:
-    """The values in a text that are others at another time, in their order; at most ``MAX_FOUND``."""
-    found: list[VolatileLiteral] = []
+def volatile_literals(text: str) -> Iterator[VolatileLiteral]:
+    """The values in a text that are others at another time, in their order."""
     in_example: Callable[[int], bool] | None = None
     for match in _values(text):
         changes = _FINDERS[match.lastgroup or ""](text, match)
@@ -129,10 +125,7 @@ def volatile_literals(text: str) -> list[VolatileLiteral]:
         if in_example(match.start()):
             continue
         end = match.end() - len(match.group()) + len(match.group().rstrip(".-/\\"))
-        found.append(VolatileLiteral(match.start(), end, _KINDS[match.lastgroup or ""], changes))
-        if len(found) == MAX_FOUND:
-            break
-    return found
+        yield VolatileLiteral(match.start(), end, _KINDS[match.lastgroup or ""], changes)
 
 
 def _values(text: str) -> Iterator[re.Match[str]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import lru_cache
 
-from promptguard.checks.base import MAX_HITS, Document, Hit, shown
+from promptguard.checks.base import Document, Hit, bounded_by_rule, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
@@ -14,11 +14,12 @@ from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
 from promptguard.core.light import Any, regex
-from promptguard.core.source import Span
+from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
-from promptguard.parse.yaml import Node, check_json, python_value, read_yaml
-from promptguard.toolschema.dialects import looks_like_tools, tools_beside
+from promptguard.parse.yaml import Node, Stream, check_json, python_value, read_yaml
+from promptguard.toolschema.dialects import looks_like_tools
 from promptguard.toolschema.document import Form, holds_tools
+from promptguard.toolschema.marks import is_json_lines
 from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
 from promptguard.toolschema.vocabulary import Role
@@ -28,15 +29,14 @@ _LINE = regex(r"[^\r\n]+")
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
     """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule."""
-    counts: Counter[str] = Counter()
-    for hit in _check(document):
-        counts[hit.code] += 1
-        if counts[hit.code] <= MAX_HITS:
-            yield hit
+    return bounded_by_rule(_check(document))
 
 
 def _check(document: Document) -> Iterator[Hit]:
-    read = _read_yaml if document.source.kind == "yaml" else _read_lines if _is_lines(document) else _read_json
+    if document.pointer is not None:
+        read = _read_beside
+    else:
+        read = _read_yaml if document.source.kind == "yaml" else _read_lines if _is_lines(document) else _read_json
     parts = yield from read(document)
     yield from check_order(document, parts)
     yield from check_names(document, parts)
@@ -51,7 +51,7 @@ _Read = Generator[Hit, None, list[Part]]
 
 
 def _is_lines(document: Document) -> bool:
-    return document.source.path.lower().endswith((".jsonl", ".ndjson"))
+    return document.source.path.lower().endswith((".jsonl", ".ndjson")) or is_json_lines(document.text)
 
 
 def _read_lines(document: Document) -> _Read:
@@ -80,7 +80,7 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
             return [Part(json.loads(document.text[start:end], parse_int=float), places, start, end, form, strict=False)]
         except (ValueError, RecursionError):
             return []
-    return [Part(value, places, start, end, form, strict=tools_beside(value) is None)]
+    return [Part(value, places, start, end, form, strict=document.pointer is None)]
 
 
 def _read_yaml(document: Document) -> _Read:
@@ -90,28 +90,59 @@ def _read_yaml(document: Document) -> _Read:
         at = document.source.offset(error.where)
         yield _broken(document, at, error)
         return []
-    parts = []
-    kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
+    parts: list[Part] = []
     for root in stream.documents:
-        places = YAMLPlaces(document.text, root)
-        again = _duplicates(document, places)
-        strict = not again and stream.tag is None and not _merges(root)
-        try:
-            check_json(stream, root)
-        except InputError as error:
-            strict = False
-            at = document.source.offset(error.where)
-            if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
-                yield _broken(document, at, error)
-        try:
-            value = python_value(root)
-        except (ValueError, OverflowError):  # a number that Python does not take; check_json has said so
-            continue
-        beside = tools_beside(value) is not None
-        if beside or looks_like_tools(value):
-            yield from map(_duplicate(document), again)
-            parts.append(Part(value, places, 0, 0, None, strict and not beside, kept))
+        parts += yield from _read_node(document, stream, root)
     return parts
+
+
+def _read_beside(document: Document) -> _Read:
+    """Tools beside a prompt: the value that is the region. The rest of the file is none of theirs."""
+    (region,) = document.regions
+    if document.source.kind != "yaml":
+        return (yield from _read_value(document, region.start, region.end, "file"))
+    stream, lists = _yaml_lists(document.source)
+    return (yield from _read_node(document, stream, lists[region.start]))
+
+
+@lru_cache(maxsize=1)
+def _yaml_lists(source: Source) -> tuple[Stream, dict[int, Node]]:
+    """A YAML text, and its lists by their starts; a file may have many documents."""
+    stream = read_yaml(source)
+    lists: dict[int, Node] = {}
+    seen: set[int] = set()
+    stack = list(stream.documents)
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            stack += node.children
+            if node.kind == "sequence":
+                lists[node.start] = node
+    return stream, lists
+
+
+def _read_node(document: Document, stream: Stream, root: Node) -> _Read:
+    kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
+    places = YAMLPlaces(document.text, root)
+    again = _duplicates(document, places)
+    strict = not again and stream.tag is None and not _merges(root)
+    try:
+        check_json(stream, root)
+    except InputError as error:
+        strict = False
+        at = document.source.offset(error.where)
+        if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
+            yield _broken(document, at, error)
+    try:
+        value = python_value(root)
+    except (ValueError, OverflowError):  # a number that Python does not take; check_json has said so
+        return []
+    beside = document.pointer is not None
+    if not beside and not looks_like_tools(value):
+        return []
+    yield from map(_duplicate(document), again)
+    return [Part(value, places, 0, 0, None, strict and not beside, kept)]
 
 
 def _duplicates(document: Document, places: Places) -> list[tuple[str, Range, Range]]:

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -58,6 +59,14 @@ class Child:
     def stdout(self) -> IO[bytes]:
         assert self.process.stdout is not None
         return self.process.stdout
+
+    def ended_by(self, name: str) -> bool:
+        """Whether a signal of this name has ended the process, which has just closed its output."""
+        number = getattr(signal, name, None)
+        try:
+            return number is not None and self.process.wait(timeout=5) == -number
+        except subprocess.TimeoutExpired:
+            return False
 
     def close(self, *, kill: bool = False) -> None:
         """End the process: its life line is cut, and it is killed if asked for or when that does not help within five seconds."""

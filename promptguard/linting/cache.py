@@ -26,6 +26,18 @@ try:
     from _json import encode_basestring_ascii as _quoted
 except ImportError:  # another Python
     from json.encoder import encode_basestring_ascii as _quoted
+_CODE = (
+    "checks",
+    "core",
+    "linting",
+    "linting/reading",
+    "parse",
+    "prompts",
+    "prompts/blame",
+    "prompts/preservation",
+    "toolschema",
+)
+"""The folders of the package whose code has a say in the results; to look for them takes longer than to name them."""
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of promptguard and can be deleted.\n"
 _SEVERITIES = ("error", "warning", "note")
 _CONFIDENCES = ("high", "medium", "low")
@@ -218,8 +230,7 @@ def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
     What is installed is replaced with its folders; in a working tree each file is looked at.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    names = ("checks", "core", "linting", os.path.join("linting", "reading"), "parse", "prompts", "toolschema")
-    folders = [os.path.join(package, name) for name in names]
+    folders = [os.path.join(package, name) for name in _CODE]
     stamps = [(folder, _stamp(folder)) for folder in folders]
     if os.path.isfile(os.path.join(os.path.dirname(package), "pyproject.toml")):
         for folder in folders:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from promptguard.checks.base import MAX_HITS, PREFIX, TOKENS_BEHIND, Document, Hit, shown
 from promptguard.checks.catalog import RULES
@@ -65,13 +65,14 @@ class Checker:
 
     Attributes:
         rendered: whether the last file held a chat template, which takes long to check.
+        hurried: whether the time has a say in the last result, see ``Document``.
 
     Raises:
         ConfigError: a selector in the settings matches no rule.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.rendered = False
+        self.rendered = self.hurried = False
         self._settings = settings
         self._selected = selected_codes(settings.select, settings.ignore)
         self._exceptions = Exceptions(settings)
@@ -96,7 +97,7 @@ class Checker:
         self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
     ) -> FileResult:
         problems: list[Hit] = []
-        self.rendered = False
+        self.rendered = self.hurried = False
         try:
             documents = read()
         except InputError as error:
@@ -114,8 +115,10 @@ class Checker:
         parts = [documents] if documents[0].file.parent is None else [[document] for document in documents]
         judged = []
         for part in parts:
-            found = [item for document in part for item in (*self._broken(path, document), *self._run(document))]
-            judged.append(self._judge(path, part[0].file, part, found))
+            cut: set[str] = set()
+            found = [item for document in part for item in (*self._broken(path, document), *self._run(document, cut))]
+            judged.append(self._judge(path, part[0].file, part, found, cut))
+        self.hurried = any(document.hurried for document in documents)
         if len(judged) == 1:
             return judged[0]
         records = tuple(record for result in judged for record in result.records)
@@ -145,7 +148,10 @@ class Checker:
                 yield _Found(Span(at, at), Hit("PG901", at, at, f"the template is broken: {problem}"), document)
                 return  # what follows may come of it
 
-    def _run(self, document: Document) -> Iterator[_Found]:
+    def _run(self, document: Document, cut: set[str]) -> Iterator[_Found]:
+        """What the detectors find in a document; ``cut`` gets the rules of which one has given as many hits as it may, so that
+        nobody knows what else there is.
+        """
         if not any(document.kind in RULES[code].kinds for code in self._selected):
             return  # nobody asks, and to render a chat template takes long
         self.rendered |= document.kind == "chat-template"
@@ -155,19 +161,25 @@ class Checker:
             yield _Found(Span(0, 0), _crash(f"the detectors of {document.kind}", error), None)
             return
         for name, detector in looking:
+            counts: dict[str, int] = {}
             try:
                 for hit in detector(document, self._options):
                     if not 0 <= hit.start <= hit.end <= len(document.text):
                         raise ValueError(f"a hit at {hit.start}..{hit.end} of {len(document.text)}")
+                    counts[hit.code] = counts.get(hit.code, 0) + 1
+                    if counts[hit.code] == MAX_HITS:
+                        cut.add(hit.code)
                     rule = RULES[hit.code]
                     if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
                         yield _Found(document.place(hit.start, hit.end).span, hit, document)
-            except ConfigError:  # noqa: PERF203 (one that fails must not keep the others from it)
+            except ConfigError:
                 raise
             except Exception as error:
                 yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
 
-    def _judge(self, path: str, file: Source, documents: Sequence[Document], found: list[_Found]) -> FileResult:
+    def _judge(
+        self, path: str, file: Source, documents: Sequence[Document], found: list[_Found], cut: Iterable[str] = ()
+    ) -> FileResult:
         suppressions = Suppressions(file, documents)
         ignored, pointers = self._exceptions.of(path)
         seen: set[tuple[str, int, int, str]] = set()
@@ -186,7 +198,7 @@ class Checker:
                 suppressed += self._reports(hit)
             else:
                 kept.append(item)
-        suppressions.count_as_used(_cut(found))
+        suppressions.count_as_used(cut)
         for problem in suppressions.problems():
             hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
             if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
@@ -313,15 +325,6 @@ def _crash(where: str, error: Exception) -> Hit:
 
 def _order(item: _Found) -> tuple[int, int, str, str]:
     return item.span.start, item.span.end, item.hit.code, item.hit.message
-
-
-def _cut(found: Sequence[_Found]) -> set[str]:
-    """The rules of which a detector has given as many hits as it may, so that nobody knows what else there is."""
-    counts: dict[tuple[str, int], int] = {}
-    for item in found:
-        key = (item.hit.code, id(item.document))
-        counts[key] = counts.get(key, 0) + 1
-    return {code for (code, _), count in counts.items() if count >= MAX_HITS}
 
 
 def _bounded(found: Sequence[_Found]) -> list[_Found]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from promptguard.checks.base import BLOCKS, Block, Document
@@ -59,20 +59,21 @@ class Coster:
         Raises:
             ConfigError: the tokenizer cannot be loaded.
         """
-        counts = self._counts(document)
+        if document.prompt is None:
+            return self._counts(document).behind(offset)
+        sums = self._sums_of(document.prompt, documents)
+        document, offset = sums.whole(document, offset)
+        counts = self._counts(document, sums.inside.get(id(document), ()))
         block = document.block_at(offset)
-        if document.prompt is None or block is None:
-            return counts.behind(offset)
-        return counts.behind(offset) + self._sums_of(document.prompt, documents).behind(document, block, counts)
+        return counts.behind(offset) + (sums.behind(document, block, counts) if block is not None else 0)
 
     def _sums_of(self, prompt: str, documents: Sequence[Document]) -> _Sums:
         known = self._sums.get(prompt)
         if known is None or (known.documents is not documents and known.documents != documents):
-            mine = [(document, self._counts(document).blocks) for document in documents if document.prompt == prompt]
-            known = self._sums[prompt] = _Sums(documents, mine)
+            known = self._sums[prompt] = _Sums(documents, prompt, self._counts)
         return known
 
-    def _counts(self, document: Document) -> _Counts:
+    def _counts(self, document: Document, inside: Iterable[Document] = ()) -> _Counts:
         kept = self._counted.get(id(document))
         if kept is not None:
             return kept[1]
@@ -81,7 +82,7 @@ class Coster:
             self._kept = 0
         if self._counter is None:
             self._counter = _loaded(self._tokenizer)
-        made = _Counts(document, self._counter)
+        made = _Counts(document, inside, self._counter)
         self._counted[id(document)] = (document, made)
         self._kept += len(document.text)
         return made
@@ -100,13 +101,20 @@ class _Piece(NamedTuple):
     end: int
     text: str
 
-    def text_from(self, offset: int) -> str:
-        """What reaches the model of the piece from an offset of the document on."""
-        return self.text if offset <= self.start else self.text[-(self.end - offset) :]
+    def part(self, start: int, end: int) -> _Piece:
+        """The part of it that lies in a range of the document; a blank that is put in front belongs to its beginning."""
+        start, end = max(start, self.start), min(end, self.end)
+        first = 0 if start == self.start else max(0, len(self.text) - (self.end - start))
+        return _Piece(start, end, self.text[first : max(0, len(self.text) - (self.end - end))])
 
 
 class _Counts:
     """The tokens of the static text of a document, so that those behind an offset are a look-up and the count of one chunk.
+
+    Args:
+        document: the one.
+        inside: documents of templates that are parts of it.
+        counter: what counts.
 
     Attributes:
         blocks: tokens by block.
@@ -114,12 +122,12 @@ class _Counts:
 
     __slots__ = ("_behind", "_chunks", "_counter", "_starts", "blocks")
 
-    def __init__(self, document: Document, counter: Counter) -> None:
+    def __init__(self, document: Document, inside: Iterable[Document], counter: Counter) -> None:
         self._counter = counter
         self._chunks: list[list[_Piece]] = []
         sizes: list[int] = []
         self.blocks: dict[Block, int] = {}
-        for block, pieces in _static(document):
+        for block, pieces in _static(document, inside):
             for chunk in _chunks(pieces):
                 size = counter.count("".join([piece.text for piece in chunk]))
                 self._chunks.append(chunk)
@@ -138,32 +146,48 @@ class _Counts:
         chunk = self._chunks[index - 1]
         if chunk[0].start == offset:
             return self._behind[index - 1]
-        rest = [
-            piece.text
-            if piece.start >= offset or len(piece.text) != piece.end - piece.start
-            else piece.text[offset - piece.start :]
-            for piece in chunk
-            if piece.end > offset
-        ]
+        rest = [piece.part(offset, piece.end).text for piece in chunk if piece.end > offset]
         return self._counter.count("".join(rest)) + self._behind[index]
 
 
 class _Sums:
     """The tokens of the documents of one prompt, so that those behind a document are a look-up.
 
+    The texts of tools that are templates are documents of their own, and parts of the one of the tools: a place in one is a place
+    there, and they are counted there alone.
+
     Attributes:
         documents: all that they were made of, whatever their prompt.
+        inside: the parts of a document, by its id.
     """
 
-    __slots__ = ("_behind", "_numbers", "documents")
+    __slots__ = ("_behind", "_numbers", "_whole", "documents", "inside")
 
-    def __init__(self, documents: Sequence[Document], mine: Sequence[tuple[Document, Mapping[Block, int]]]) -> None:
+    def __init__(
+        self, documents: Sequence[Document], prompt: str, count: Callable[[Document, Iterable[Document]], _Counts]
+    ) -> None:
         self.documents = documents
-        self._numbers = {id(document): number for number, (document, _) in enumerate(mine)}
+        self.inside: dict[int, list[Document]] = {}
+        self._whole: dict[int, Document] = {}
+        mine = [document for document in documents if document.prompt == prompt]
+        tools = [document for document in mine if document.kind == "tools"]
+        for document in mine if tools else ():
+            whole = _tools_around(document, tools)
+            if whole is not None:
+                self._whole[id(document)] = whole
+                self.inside.setdefault(id(whole), []).append(document)
+        mine = [document for document in mine if id(document) not in self._whole]
+        blocks = [count(document, self.inside.get(id(document), ())).blocks for document in mine]
+        self._numbers = {id(document): number for number, document in enumerate(mine)}
         self._behind = {block: [0] * (len(mine) + 1) for block in BLOCKS}  # tokens of a block in a document and all after it
         for block, behind in self._behind.items():
             for number in range(len(mine) - 1, -1, -1):
-                behind[number] = behind[number + 1] + mine[number][1].get(block, 0)
+                behind[number] = behind[number + 1] + blocks[number].get(block, 0)
+
+    def whole(self, document: Document, offset: int) -> tuple[Document, int]:
+        """The document that a document is a part of, and where an offset is there; the same where it is none."""
+        whole = self._whole.get(id(document))
+        return (whole, document.place(offset, offset).span.start) if whole is not None else (document, offset)
 
     def behind(self, document: Document, block: Block, own: _Counts) -> int:
         """Tokens of other documents behind a block of a document: in the same block the order of the documents decides."""
@@ -172,22 +196,67 @@ class _Sums:
         return self._behind[block][self._numbers[id(document)] + 1] + in_others
 
 
-def _static(document: Document) -> Iterator[tuple[Block, Iterable[Iterable[_Piece]]]]:
+def _tools_around(document: Document, tools: Sequence[Document]) -> Document | None:
+    """The tools that a text lies in, which is a template."""
+    if document.embedding is None or not document.regions or document.regions[0].block != "tools":
+        return None
+    source, at = document.embedding.source, document.place(0, 0).span.start
+    return next((each for each in tools if each.source is source and each.block_at(at) is not None), None)
+
+
+def _static(document: Document, inside: Iterable[Document]) -> Iterator[tuple[Block, Iterable[Iterable[_Piece]]]]:
     """The static text of a document: for each region its stretches that nothing interrupts, each as pieces."""
+    if document.kind == "tools":
+        holes = sorted(hole for each in inside for hole in _holes(each))
+        for region in document.regions:
+            yield region.block, _without(_printed(document, region.start, region.end), holes)
+        return
     text = document.text
     stretches = list(_literals(document))
     at = 0
     for region in document.regions:
-        inside = []
+        found = []
         while at < len(stretches) and stretches[at][1] <= region.start:
             at += 1
         index = at
         while index < len(stretches) and stretches[index][0] < region.end:
             start, end = max(stretches[index][0], region.start), min(stretches[index][1], region.end)
             if start < end:
-                inside.append(_pieces(document, text, start, end))
+                found.append(_lines(text, start, end))
             index += 1
-        yield region.block, inside
+        yield region.block, found
+
+
+def _holes(document: Document) -> Iterator[tuple[int, int]]:
+    """Where a text in a file has no literal text, as ranges of the file."""
+    at = 0
+    for start, end in [*_literals(document), (len(document.text), len(document.text))]:
+        if start > at:
+            span = document.place(at, start).span
+            yield span.start, span.end
+        at = end
+
+
+def _without(pieces: Iterable[_Piece], holes: Sequence[tuple[int, int]]) -> Iterator[list[_Piece]]:
+    """The stretches of pieces between holes."""
+    stretch: list[_Piece] = []
+    at = 0
+    for piece in pieces:
+        start = piece.start
+        while at < len(holes) and holes[at][0] < piece.end:
+            low, high = holes[at]
+            if low > start:
+                stretch.append(piece.part(start, low))
+            if stretch:
+                yield stretch
+                stretch = []
+            start = max(start, high)
+            if high > piece.end:
+                break  # it goes on in the next piece
+            at += 1
+        if start < piece.end:
+            stretch.append(piece.part(start, piece.end))
+    yield stretch
 
 
 def _literals(document: Document) -> Iterator[tuple[int, int]]:
@@ -205,15 +274,17 @@ def _literals(document: Document) -> Iterator[tuple[int, int]]:
     yield at, len(document.text)
 
 
-def _pieces(document: Document, text: str, start: int, end: int) -> Iterator[_Piece]:
-    """A stretch of literal text in small pieces; of tool schemas the JSON that a chat template prints: ``{"a": 1, "b": 2}``."""
-    if document.kind != "tools":
-        for line in _LINE.finditer(text, start, end):
-            yield _Piece(line.start(), line.end(), line[0])
-        return
+def _lines(text: str, start: int, end: int) -> Iterator[_Piece]:
+    """A stretch of literal text in small pieces."""
+    for line in _LINE.finditer(text, start, end):
+        yield _Piece(line.start(), line.end(), line[0])
+
+
+def _printed(document: Document, start: int, end: int) -> Iterator[_Piece]:
+    """Tool schemas in small pieces, as the JSON that a chat template prints: ``{"a": 1, "b": 2}``."""
     json = document.source.kind == "json"
     space = ""
-    for token in (_JSON if json else _BLANKS).finditer(text, start, end):
+    for token in (_JSON if json else _BLANKS).finditer(document.text, start, end):
         written = token[0]
         if written.isspace():
             written, space = "", space if json else " "

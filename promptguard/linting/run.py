@@ -289,14 +289,19 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
         if is_model(job.path):
             stamp = model_stamp(job.path, named=job.named)
             result = checker.check_model(job.path, named=job.named)
-            return result, result_key(job.path, job.named, stamp or b""), _MODEL_COSTS
+            return result, _key(checker, job, stamp or b""), _MODEL_COSTS
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
         return _unreadable(checker, job, error), None, 0
     result = checker.check(job.path, text, bom=bom, named=job.named)
     work = _MODEL_COSTS if checker.rendered else len(data)
-    return result, result_key(job.path, job.named, data), work
+    return result, _key(checker, job, data), work
+
+
+def _key(checker: Checker, job: _Job, data: bytes) -> str | None:
+    """The key to keep the result of a job under; ``None`` where the next one may be another."""
+    return result_key(job.path, job.named, data) if not checker.hurried else None
 
 
 def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cache | None) -> Iterator[FileResult]:

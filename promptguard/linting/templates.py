@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -33,7 +32,7 @@ from promptguard.prompts.counting import Counter
 from promptguard.prompts.features import Features, find_features
 from promptguard.prompts.preservation import check_template
 from promptguard.prompts.preservation.result import Preservation
-from promptguard.prompts.rendering import Renderer
+from promptguard.prompts.rendering import Budget, Renderer
 from promptguard.prompts.request import Request
 
 Verdict = Literal["preserving", "breaking", "failing", "unjudged", "missing"]
@@ -166,10 +165,10 @@ def _tell(place: str, found: FoundTemplate, renderer: Renderer, counter: Counter
     if preservation.error is None and not features.messages:
         what = f"{_NO_TEMPLATE}: it does not print what a user says"
         return story._replace(error=InputError(what, where=place), missing=True)
-    deadline = time.monotonic() + SECONDS
+    budget = Budget(renderer, SECONDS)
     corrections = []
     for defect in preservation.defects:
-        made = correct(document, defect, counter.encode, deadline) if for_chat([found]) else None  # lint passes over the others
+        made = correct(document, defect, counter.encode, budget) if for_chat([found]) else None  # lint passes over the others
         corrections.append(made[0].title if made is not None else None)
     return story._replace(features=features, preservation=preservation, corrections=tuple(corrections))
 

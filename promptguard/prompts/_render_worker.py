@@ -1,6 +1,7 @@
 """The process that renders templates: a JSON request per line in, a JSON reply per line out, until its input ends.
 
-It limits its own memory and processor time. Whoever started it limits the time of a request, and ends it.
+It limits its own memory, and the processor time of a request and of each call in it. Whoever started it limits the time by the
+clock, and ends it.
 """
 
 from __future__ import annotations
@@ -94,14 +95,22 @@ def _locals(tree: nodes.Template) -> set[str]:
     return local - tested
 
 
+class LateError(LimitError):
+    """The template took too long."""
+
+
 class Worker:
     """Answers requests, one at a time.
 
     Args:
-        seconds: wall time that a request may take, where it says no less.
+        seconds: processor time that a request may take, where it says no less.
+
+    Attributes:
+        late: whether the time had a say in the last reply.
     """
 
     def __init__(self, seconds: float) -> None:
+        self.late = False
         self._seconds = seconds
         self._compiled: OrderedDict[tuple[str, bool], Compiled] = OrderedDict()
 
@@ -112,11 +121,13 @@ class Worker:
         limit has a reply that says so, as long as there is time for the others. To one for ``names``: the variables that a chat
         template reads.
         """
+        self.late = False
         try:
             if "names" in request:
                 return {"names": sorted(self._compile(request["template"], chat=True).switches)}
             return self._render_calls(request) if "calls" in request else self._render(request)
         except Exception as error:
+            self.late = isinstance(error, LateError)
             return problem(error)
 
     def _render_calls(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,20 +135,20 @@ class Worker:
         replies: list[dict[str, Any]] = []
         parts: list[Any] = []
         left = request["limit"]
-        end = time.monotonic() + request["seconds"]
+        end = time.process_time() + request["seconds"]
         share = 1 / 16
         for variables, clock in request["calls"]:
             limit = min(left, MAX_OF_MANY)
             render = partial(_render_chat, variables=variables, clock=datetime.fromisoformat(clock), limit=limit)
-            if time.monotonic() > end:
-                raise LimitError(_late(self._seconds))
+            if time.process_time() > end:
+                raise LateError(_late(self._seconds))
             try:
-                # What is counted is the processor's time: a busy machine makes no call slow.
-                with _ended_after(share * request["seconds"], "takes too long to render", busy=True):
+                with _ended_after(share * request["seconds"], "takes too long to render"):
                     text = "".join(render(compiled.plain))
                     found = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
             except Exception as error:
                 if isinstance(error, LimitError):
+                    self.late |= isinstance(error, LateError)
                     share = 1 / 64  # more of them are to come, and time must be left for the others
                 replies.append(problem(error))
                 continue
@@ -160,7 +171,7 @@ class Worker:
             def render(template: Template) -> Iterator[str]:
                 return stream(template, {**own, **json.loads(request["variables"])}, stand_ins, request["limit"])
 
-        with _ended_after(self._seconds, _late(self._seconds)):
+        with _ended_after(request["seconds"], _late(self._seconds)):
             text = "".join(render(compiled.plain))
             trace = compiled.trace(text, render) if request["trace"] else {"pieces": [], "parts": []}
         used = stand_ins.used.values() if stand_ins else ()
@@ -196,30 +207,29 @@ def stream(template: Template, variables: Mapping[str, Any], stand_ins: StandIns
 
 
 @contextlib.contextmanager
-def _ended_after(seconds: float, what: str, *, busy: bool = False) -> Iterator[None]:
+def _ended_after(seconds: float, what: str) -> Iterator[None]:
     """End what runs for too long, by an error that has the line at which it stood.
 
-    An operation that does not come back to the interpreter is not ended: the one who asked does that, by ending the process.
+    What is counted is the processor's time: a busy machine makes no call slow. An operation that does not come back to the
+    interpreter is not ended: the limit of the process is, or the one who asked.
 
     Args:
-        seconds: wall time, or what the processor spends on it where ``busy`` is set.
+        seconds: processor time.
         what: what the error says.
-        busy: what is counted.
 
     Raises:
-        LimitError: the time is over.
+        LateError: the time is over.
     """
-    timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if busy else (signal.ITIMER_REAL, signal.SIGALRM)
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        raise LimitError(what)
+        raise LateError(what)
 
-    signal.signal(number, end)
-    signal.setitimer(timer, seconds)
+    signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(timer, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _late(seconds: float) -> str:
@@ -285,7 +295,7 @@ def limit_memory(size: int) -> None:
 
 
 def limit_seconds(seconds: float) -> None:
-    """End the process when it has computed for ``seconds`` more: nobody may be left to end it."""
+    """End the process by SIGXCPU when it has computed for ``seconds`` more, in whole seconds: nobody may be left to end it."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -302,7 +312,10 @@ def main(arguments: Sequence[str]) -> None:
     worker = Worker(seconds)
     print("{}", flush=True)
     for line in sys.stdin.buffer:
-        limit_seconds(seconds)
-        reply = json.dumps(worker.answer(json.loads(line)))
+        request = json.loads(line)
+        limit_seconds(request["seconds"])
+        begin = time.process_time()
+        answer = worker.answer(request)
+        reply = json.dumps({**answer, "computed": time.process_time() - begin, "late": worker.late})
         with contextlib.suppress(BrokenPipeError):
             print(reply, flush=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,8 +20,11 @@ from promptguard.prompts.standins import StandIn
 
 START_SECONDS = 60.0
 """How long the process may take to start, on a slow and busy machine."""
-_GRACE = 0.5
-"""Seconds beyond its time in which the process may still say where a template stood, before it is ended."""
+PATIENCE = 10.0 if hasattr(signal, "setitimer") else 1.0
+"""How many times its processor time a task may take by the clock: a machine that is busy with other work is not to blame on a
+template. Where the platform does not limit the processor time, the clock does alone.
+"""
+_LEAST = 0.001  # seconds in which something can be done
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Limits:
     """What one render may take.
 
     Attributes:
-        seconds: wall time.
+        seconds: processor time; by the clock ``PATIENCE`` times as long.
         characters: length of the rendered text, in code points.
         template: length of the template, in code points.
         variables: length of everything that is handed to the template, in characters of JSON.
@@ -102,10 +107,18 @@ class Renderer:
 
     The work is done in a child process, which is started on demand, replaced when a template has brought it down, and ends with
     its parent. Use it as a context manager or call ``close``.
+
+    Attributes:
+        limits: what one render may take.
+        computed: seconds of processor time that the process has taken so far.
+        given_up: how many renders were given up because of the time, or because the process died. That says something of the
+            machine too: the next time it may be otherwise.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
+        self.computed = 0.0
+        self.given_up = 0
         self._worker: _Worker | None = None
 
     def __enter__(self) -> Renderer:
@@ -172,7 +185,7 @@ class Renderer:
             source: the template.
             calls: what it is called with.
             trace: whether the pieces are wanted.
-            seconds: wall time, where it is to be less than the limit.
+            seconds: processor time, where it is to be less than the limit.
 
         Returns:
             For each call the text, or why the template does not render it.
@@ -181,12 +194,10 @@ class Renderer:
             TemplateError: where the template does not parse.
             TemplateLimitError: where it takes too long in all, or brings down the process.
         """
-        seconds = self.limits.seconds if seconds is None else min(seconds, self.limits.seconds)
         given = [(self._given(source, call.variables()), call.clock.isoformat()) for call in calls]
         once = dict.fromkeys(given)
-        request = {"template": source.text, "calls": list(once), "trace": trace}
-        request |= {"limit": self.limits.characters, "seconds": seconds}
-        reply = self._exchange(json.dumps(request).encode("ascii") + b"\n", source, seconds)
+        request = {"template": source.text, "calls": list(once), "trace": trace, "limit": self.limits.characters}
+        reply = self._exchange(request, source, seconds)
         if "error" in reply:
             raise _error(source, reply)
         made = {key: _made(source, {**each, "parts": reply["parts"]}) for key, each in zip(once, reply["replies"], strict=True)}
@@ -199,7 +210,7 @@ class Renderer:
             TemplateError: where the template does not parse.
         """
         self._check_length(source)
-        reply = self._exchange(json.dumps({"template": source.text, "names": True}).encode("ascii") + b"\n", source)
+        reply = self._exchange({"template": source.text, "names": True}, source)
         if "error" in reply:
             raise _error(source, reply)
         return frozenset(reply["names"])
@@ -207,7 +218,7 @@ class Renderer:
     def _ask(self, source: Source, variables: Mapping[str, Any], **options: Any) -> dict[str, Any]:
         given = self._given(source, variables)
         request = {**options, "template": source.text, "variables": given, "limit": self.limits.characters}
-        return _checked(source, self._exchange(json.dumps(request).encode("ascii") + b"\n", source))
+        return _checked(source, self._exchange(request, source))
 
     def _given(self, source: Source, variables: Mapping[str, Any]) -> str:
         """The variables of a render as JSON: each of the worker's renders reads its own copy."""
@@ -227,13 +238,18 @@ class Renderer:
             what = f"the template is longer than {longest:,} characters"
             raise TemplateError(what, where=source.path, hint="is it the right file?")
 
-    def _exchange(self, line: bytes, source: Source, seconds: float | None = None) -> dict[str, Any]:
+    def _exchange(self, request: Mapping[str, Any], source: Source, seconds: float | None = None) -> dict[str, Any]:
         """Send a request and read the reply; a process that did not answer is given up."""
-        self.start()
+        seconds = self.limits.seconds if seconds is None else min(seconds, self.limits.seconds)
         answered = False
         try:
+            if seconds < _LEAST:
+                raise TimeoutError
+            self.start()
             assert self._worker is not None  # start has just seen to it
-            reply = self._worker.ask(line, (self.limits.seconds if seconds is None else seconds) + _GRACE)
+            reply = self._worker.ask({**request, "seconds": seconds}, seconds * PATIENCE)
+            self.computed += reply["computed"]
+            self.given_up += reply["late"]
             answered = True
         except TimeoutError as error:
             what = f"takes longer than {self.limits.seconds:g} s to render"
@@ -243,8 +259,32 @@ class Renderer:
             raise TemplateLimitError(what, where=source.path, hint="look for a huge value") from error
         finally:
             if not answered:
+                self.given_up += 1
+                self.computed += max(0.0, seconds)
                 self.close()
         return reply
+
+
+class Budget:
+    """The processor time of a task that renders: what this thread and the rendering process may take for it together.
+
+    Args:
+        renderer: renders for the task.
+        seconds: how much it is; by the clock ``PATIENCE`` times as long.
+    """
+
+    def __init__(self, renderer: Renderer, seconds: float) -> None:
+        self._renderer = renderer
+        self._end = self._computed() + seconds
+        self._deadline = time.monotonic() + seconds * PATIENCE
+
+    @property
+    def left(self) -> float:
+        """Seconds of processor time that are left; 0 or less where none is."""
+        return self._end - self._computed() if time.monotonic() < self._deadline else 0.0
+
+    def _computed(self) -> float:
+        return time.thread_time() + self._renderer.computed
 
 
 class _Worker:
@@ -254,17 +294,17 @@ class _Worker:
         self._ready = False
         self._child = Child("promptguard.prompts._render_worker", str(limits.memory), str(limits.seconds))
 
-    def ask(self, line: bytes, seconds: float) -> dict[str, Any]:
-        """Send one line and read the reply, which may take so many seconds.
+    def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Send a request and read the reply, which may take so many seconds by the clock.
 
         Raises:
-            TimeoutError: when the reply did not come in time.
+            TimeoutError: when the reply did not come in time, or took more processor time than the request allows.
             EOFError: when the process ended.
         """
         if not self._ready:
             self._talk(b"", START_SECONDS)  # the template is not to blame for the time that the process takes to start
             self._ready = True
-        return self._talk(line, seconds)
+        return self._talk(json.dumps(request).encode("ascii") + b"\n", seconds)
 
     def _talk(self, line: bytes, seconds: float) -> dict[str, Any]:
         child = self._child
@@ -282,7 +322,7 @@ class _Worker:
             child.stdin.flush()
             reply: dict[str, Any] = json.loads(child.stdout.readline())
         except (OSError, ValueError) as error:
-            raise (TimeoutError if late.is_set() else EOFError) from error
+            raise (TimeoutError if late.is_set() or child.ended_by("SIGXCPU") else EOFError) from error
         finally:
             timer.cancel()
         if late.is_set():  # the reply came together with the end

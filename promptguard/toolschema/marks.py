@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Literal
 
@@ -30,6 +31,21 @@ def may_hold_tools(data: bytes) -> bool:
 def seems_tools(text: str, kind: Literal["json", "jsonl", "yaml"]) -> bool:
     """Whether a text that cannot be parsed is likely to be a tools file that is broken, rather than a file of another sort."""
     return all(pattern.search(text) for pattern in _SUSPICIOUS["yaml" if kind == "yaml" else "json"])
+
+
+def is_json_lines(text: str) -> bool:
+    """Whether a text is several lines that are JSON each, as data sets are often written, whatever the name of the file; quick
+    where it is not.
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2:
+        return False
+    try:
+        for line in lines:
+            json.loads(line, parse_int=float)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def says_tools(path: str) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.checks.literals import MAX_FOUND, volatile_literals
+from promptguard.checks.literals import volatile_literals
 
 
 def found(text: str) -> list[tuple[str, str, str]]:
@@ -69,10 +69,6 @@ def test_values_that_are_meant(text: str) -> None:
 def test_a_value_behind_an_example_counts() -> None:
     text = "<example>\nToday is 2026-11-29.\n</example>\nToday is 2026-11-30.\n# Examples\nx\n# Now\nToday is 2026-12-01.\n"
     assert [value for value, _, _ in found(text)] == ["2026-11-30", "2026-12-01"]
-
-
-def test_no_more_than_anyone_reads() -> None:
-    assert len(found("session 36ee5a\n" * (MAX_FOUND + 1))) == MAX_FOUND
 
 
 @given(

@@ -191,18 +191,17 @@ def request(*tools: str, more: str = "") -> Document:
     """A request as it is sent, in which the canonical form and order are nobody's business."""
     before = '{"model":"m","model":"n","messages":[{"role":"user","content":"Hi"}],"tools":'
     text = before + listed(*tools).rstrip() + more + "}"
-    return Document(
-        Source("request.json", text, "json"), "tools", regions=[Region(len(before), len(text) - len(more) - 1, "tools")]
-    )
+    region = Region(len(before), len(text) - len(more) - 1, "tools")
+    return Document(Source("request.json", text, "json"), "tools", regions=[region], pointer="/tools")
 
 
 def test_tools_in_a_request() -> None:
     twice = tool("a", '{"type":"object","type":"object"}')
     found = [(hit.code, hit.pointer) for hit in check(request(tool("b"), twice, tool("a", '{"type":"objec"}')), {})]
     assert found == [
-        ("PG402", "/tools/1/input_schema/type"),
-        ("PG403", "/tools/2/name"),
-        ("PG406", "/tools/2/input_schema/type"),
+        ("PG402", "/1/input_schema/type"),
+        ("PG403", "/2/name"),
+        ("PG406", "/2/input_schema/type"),
     ]
     assert list(check(request(tool("b"), tool("a"), more=',"temperature":NaN'), {})) == []
 
@@ -210,8 +209,9 @@ def test_tools_in_a_request() -> None:
 def test_tools_in_the_yaml_of_an_agent() -> None:
     tools = "tools:\n- name: b\n  input_schema: {type: object}\n- name: a\n  input_schema: {type: x}\n"
     text = f"model: m\nmodel: n\ninstructions: Hi\n{tools}"
-    agent = Document(Source("agent.yaml", text, "yaml"), "tools", regions=[Region(text.index("- "), len(text), "tools")])
-    assert [(hit.code, hit.pointer) for hit in check(agent, {})] == [("PG406", "/tools/1/input_schema/type")]
+    region = Region(text.index("- "), len(text), "tools")
+    agent = Document(Source("agent.yaml", text, "yaml"), "tools", regions=[region], pointer="/tools")
+    assert [(hit.code, hit.pointer) for hit in check(agent, {})] == [("PG406", "/1/input_schema/type")]
 
 
 @pytest.mark.parametrize(
@@ -331,6 +331,17 @@ def test_what_yaml_cannot_say_in_json(text: str, message: str) -> None:
     assert [hit.message for hit in hits("PG406", text, "tools.yaml")] == [message]
 
 
-def test_no_more_hits_of_a_rule_than_anyone_reads() -> None:
-    schema = {"type": "object", "properties": {f"p{number}": {"type": "str"} for number in range(MAX_HITS + 5)}}
-    assert len(hits("PG406", listed(tool("a", json.dumps(schema))))) == MAX_HITS
+@pytest.mark.parametrize(("there", "ending"), [(MAX_HITS, ""), (MAX_HITS + 5, "; more of the kind follow, 1,000 are reported")])
+def test_no_more_hits_of_a_rule_than_anyone_reads(there: int, ending: str) -> None:
+    schema = {"type": "object", "properties": {f"p{number}": {"type": "str"} for number in range(there)}}
+    messages = [hit.message for hit in hits("PG406", listed(tool("a", json.dumps(schema))))]
+    said = 'JSON Schema has no type `"str"`'
+    assert messages == [said] * (MAX_HITS - 1) + [said + ending]
+
+
+def test_lines_in_a_file_that_is_called_json() -> None:
+    lines = f"{tool('a')}\n{tool('b')}\n{tool('a')}\n"
+    assert found("PG403", lines) == [('"a"', "/name")]
+    assert [hit.code for hit in check(document(lines), {})] == ["PG403"]
+    (hit,) = hits("PG406", lines[:-2])
+    assert hit.message == "not JSON: extra data"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from promptguard.core.resources import resource
 from promptguard.core.source import Source
 from promptguard.linting import cost
 from promptguard.linting.cost import Coster
+from promptguard.linting.reading import read_documents
+from promptguard.linting.settings import Settings
 from promptguard.models.default import default_model
 from promptguard.parse.template import parse_template
 from promptguard.prompts.counting import Counter, counter
@@ -146,6 +149,59 @@ class Counting:
     def count(self, text: str) -> int:
         self.seen += len(text)
         return len(text)
+
+
+class InCharacters:
+    """A counter whose tokens are characters, so that sums are exact."""
+
+    name = "characters"
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+
+def in_characters() -> Coster:
+    coster = Coster(None)
+    coster._counter = InCharacters()
+    return coster
+
+
+PRINTS = "{{now()}}"
+SAID = st.lists(st.sampled_from(["look up", ' an "order"', " größe", " a\nline", PRINTS]), max_size=5).map("".join)
+PARAMETERS = {"type": "object", "properties": {"id": {"type": "string", "description": PRINTS}}}
+
+
+def written(said: list[str], how: str) -> str:
+    """A file of tools with these descriptions, alone or beside a prompt."""
+    tools = [{"name": "a", "description": text, "parameters": PARAMETERS} for text in said]
+    value = {"tools": tools, "system_prompt": f"You see {PRINTS} and answer."} if "agent" in how else tools
+    if "yaml" in how:
+        return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=40))
+    return json.dumps(value, indent=2 if "indented" in how else None)
+
+
+@pytest.mark.parametrize("how", ["json", "json indented", "json agent", "yaml", "yaml agent"])
+@given(said=st.lists(SAID, min_size=1, max_size=4))
+def test_costs_fall_along_the_tools(how: str, said: list[str]) -> None:
+    """What a place costs is what the tools cost there when nothing in them is a template, less the placeholders."""
+    text = written([*said, PRINTS], how)
+    documents = read_documents(f"a.{how[:4]}", text, Settings(root=""))
+    whole = tools(text, how[:4])
+    whole.regions = documents[0].regions
+    end = whole.regions[0].end
+    system = len("You see  and answer.") if "agent" in how else 0
+    coster, plainly = in_characters(), in_characters()
+    costs: list[tuple[int, int]] = []
+    for document in documents:
+        for found in document.placeholders:
+            at = document.place(found.start, found.end).span.start
+            if document.block_at(found.start) == "tools":
+                expected = plainly.tokens_behind([whole], whole, at) - len(PRINTS) * text.count(PRINTS, at, end) + system
+                costs.append((at, coster.tokens_behind(documents, document, found.start)))
+                assert costs[-1][1] == expected
+                assert coster.tokens_behind(documents, documents[0], at) == expected
+    assert len(costs) == sum(each.count(PRINTS) for each in said) + len(said) + 2
+    assert [cost for _, cost in sorted(costs)] == sorted((cost for _, cost in costs), reverse=True)
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
+from promptguard.checks import chat_template
 from promptguard.core.discover import find_files
 from promptguard.linting import cache as cache_module
 from promptguard.linting.cache import Cache, settings_key
@@ -15,6 +17,7 @@ from promptguard.linting.check import Checker
 from promptguard.linting.result import FileResult
 from promptguard.linting.run import SUFFIXES, lint_files, result_key
 from promptguard.linting.settings import PromptDeclaration, Settings
+from promptguard.prompts.rendering import Renderer
 
 CLOCK = "Today: {{ now() }}. \n"
 
@@ -255,6 +258,18 @@ def test_a_failure_of_ours_is_not_kept(two: Path, detect: object, checks: list[s
     assert checks == ["a.j2", "b.j2"] * 2
 
 
+def test_what_time_has_a_say_in_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "chat_template.jinja").write_text("{% for message in messages %}{{ message.content }}{% endfor %}")
+    with Renderer() as renderer:
+        monkeypatch.setattr(chat_template, "_renderer", lambda _: renderer)
+        monkeypatch.setattr(chat_template, "SECONDS", 0.0)
+        (result,) = run()
+        assert ([record.code for record in result.records], entries(folder)) == (["PG507"], [])
+        monkeypatch.setattr(chat_template, "SECONDS", 60.0)
+        (result,) = run()
+    assert ([record.code for record in result.records], len(entries(folder))) == ([], 1)
+
+
 def test_two_runs_at_once_keep_what_both_found(two: Path) -> None:
     held = settings()
     first, second = (Cache("cache", held) for _ in range(2))
@@ -313,7 +328,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-@pytest.mark.parametrize("name", ["checks/dynamic.py", "linting/check.py", "linting/reading/data.py", "prompts/names.py"])
+@pytest.mark.parametrize("name", ["checks/dynamic.py", "linting/reading/data.py", "prompts/preservation/shapes.py"])
 def test_its_own_code_has_a_say(package: Path, name: str) -> None:
     before = settings_key(settings())
     assert settings_key(settings()) == before
@@ -323,7 +338,20 @@ def test_its_own_code_has_a_say(package: Path, name: str) -> None:
     assert len({before, in_tree, settings_key(settings())}) == 3
 
 
+def test_all_code_that_makes_results_has_a_say(package: Path) -> None:
+    """The folders of the checker and the checks, and of whatever those import."""
+    waiting = {package / "linting" / "check.py", package / "prompts" / "_render_worker.py", *(package / "checks").glob("*.py")}
+    seen: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        seen.add(file)
+        for module in re.findall(r"^ *from promptguard\.([\w.]+) import ", file.read_text(encoding="utf-8"), re.MULTILINE):
+            path = package.joinpath(*module.split("."))
+            waiting |= {path / "__init__.py" if path.is_dir() else path.with_suffix(".py")} - seen
+    assert {file.parent.relative_to(package).as_posix() for file in seen} == set(cache_module._CODE)
+
+
 def test_another_installation_has_other_results(package: Path) -> None:
     before = settings_key(settings())
-    os.utime(package / "checks", (1, 1))
+    os.utime(package / "prompts" / "blame", (1, 1))
     assert settings_key(settings()) != before

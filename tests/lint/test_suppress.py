@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from promptguard.checks.base import Hit
 from promptguard.linting.check import check_file
 from promptguard.linting.fix import fix_text
 from promptguard.linting.result import FileResult
@@ -172,5 +173,25 @@ def test_what_stands_behind_as_many_findings_as_are_looked_for_may_be_used(folde
     text = f"{CLOCK}\n" * 1100 + CLOCK + " {# promptguard: ignore[PG101] #} \nBe brief. {# promptguard: ignore[PG102] #}\n"
     rows = [record for record in check(text).records if record.code != "PG101"]
     assert [(record.code, record.line) for record in rows] == [("PG301", 1101), ("PG900", 1102)]
+    assert check(text).records[999].message.endswith("; more of the kind follow, 1,000 are reported")
     few = check(f"{CLOCK}\n" * 900 + "Be brief. {# promptguard: ignore[PG101] #}\n")
     assert [(record.code, record.line) for record in few.records][-2:] == [("PG101", 900), ("PG900", 901)]
+
+
+PASTED = "Current time: 2026-05-01T10:03:22Z"
+
+
+@pytest.mark.parametrize("rows", [999, 1000, 1100])
+def test_what_stands_in_other_blocks_takes_nothing_of_the_findings_that_are_looked_for(folder: Path, rows: int) -> None:
+    asked = f"{{% block user %}}\n{PASTED}\n{{% endblock %}}\n"
+    text = asked * 500 + f"{PASTED} {{# promptguard: ignore[PG101] #}}\n" * rows
+    result = check(text, pedantic=True, select=("PG1", "PG900"))
+    assert (result.records, result.suppressed) == ((), min(rows, 1000))
+
+
+def test_findings_that_only_other_blocks_have_are_counted_too(folder: Path, detect: object) -> None:
+    text = "{% block user %}a{% endblock %} b {# promptguard: ignore[PG101] #}\n"
+    at = text.index("a{")
+    for count, codes in ((999, ["PG900"]), (1000, [])):
+        detect([Hit("PG101", at, at + 1, "x")] * count)  # type: ignore[operator]
+        assert [record.code for record in check(text).records] == codes

@@ -8,9 +8,10 @@ from datetime import datetime
 
 import pytest
 
-from promptguard.core.errors import TemplateError
+from promptguard.core.errors import TemplateError, TemplateLimitError
 from promptguard.core.source import Source
-from promptguard.prompts.rendering import Limits, Renderer
+from promptguard.prompts import rendering
+from promptguard.prompts.rendering import PATIENCE, Budget, Limits, Renderer
 
 CLOCK = datetime(2026, 3, 4, 10, 11, 12)  # noqa: DTZ001
 
@@ -108,6 +109,38 @@ def test_a_process_that_died_is_replaced(renderer: Renderer) -> None:
     with pytest.raises(TemplateError, match=r"p\.jinja: the process that renders it died"):
         render(renderer, "two")
     assert render(renderer, "three") == "three"
+
+
+ENDLESS = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}"
+
+
+def test_processor_time_is_bounded_and_counted() -> None:
+    with Renderer(Limits(seconds=0.2)) as renderer:
+        assert render(renderer, "one") == "one"
+        assert (renderer.computed < 0.2, renderer.given_up) == (True, 0)
+        with pytest.raises(TemplateLimitError, match=r"takes longer than 0\.2 s"):
+            render(renderer, ENDLESS)
+        assert (renderer.computed > 0.1, renderer.given_up) == (True, 1)
+
+
+def test_the_clock_is_a_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "PATIENCE", 0.01)
+    with Renderer(Limits(seconds=20)) as renderer, pytest.raises(TemplateLimitError, match="takes longer than 20 s"):
+        render(renderer, ENDLESS)
+
+
+@pytest.mark.parametrize(("clock", "computed", "left"), [(9.9, 0.0, 1.0), (10.1, 0.0, 0.0), (0.0, 0.7, 0.3), (0.0, 1.1, -0.1)])
+def test_a_budget_is_processor_time(monkeypatch: pytest.MonkeyPatch, clock: float, computed: float, left: float) -> None:
+    """A machine that is busy with other work takes nothing of it, up to a bound."""
+    times = {"monotonic": 100.0, "thread_time": 5.0}
+    for name in times:
+        monkeypatch.setattr(rendering.time, name, lambda name=name: times[name])
+    renderer = Renderer()
+    budget = Budget(renderer, 1.0)
+    times["monotonic"] += clock * PATIENCE / 10
+    renderer.computed += computed / 2
+    times["thread_time"] += computed / 2
+    assert budget.left == pytest.approx(left)
 
 
 def test_what_is_too_long_is_not_sent() -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
-from promptguard.core.light import TYPE_CHECKING, Any, regex
+from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, regex
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
-from promptguard.linting.reading.strings import PromptString, Value, ValueKind, is_record, prompt_strings, texts
+from promptguard.linting.reading.strings import PromptString, Value, ValueKind, child_pointer, is_record, prompt_strings, texts
 from promptguard.linting.reading.syntax import guess_syntax
-from promptguard.toolschema.marks import may_hold_tools, says_tools, seems_tools, should_parse
+from promptguard.toolschema.marks import is_json_lines, may_hold_tools, says_tools, seems_tools, should_parse
 
 if TYPE_CHECKING:
     from promptguard.parse.json import JSONIndex
@@ -33,6 +33,8 @@ _OF_OTHERS = frozenset(
 _HINTS = (b"prompt", b"template", b"instruction", b"message", b"backstory", b"system", b"developer", b"human")
 _JSON_KEY = regex(rb"(?:%s)[a-z_]{0,40}\"\s{0,20}:" % b"|".join(_HINTS))
 _YAML_KEY = regex(rb"(?:%s)[a-z_]{0,40}[\"']?[ \t]{0,20}:" % b"|".join(_HINTS))
+_TOOLS = ("tools", "functions")
+_DEEP = 6  # levels of tools down to the schemas of their arguments, and one more
 _MARK = b"promptguard: block"
 _TEMPLATE = regex(r"\{[{%]|\\u007[bB]")  # JSON itself has no such braces
 # The first key of a file that is nothing of ours, at the margin.
@@ -72,7 +74,7 @@ def data_documents(path: str, text: str, kind: FileKind, origin: Origin, *, decl
     if kind == "yaml":
         return _yaml(Source(path, text, "yaml"), origin, declared=declared, named=named)
     source = Source(path, text, "json")
-    if kind == "jsonl":
+    if kind == "jsonl" or (not declared and is_json_lines(text)):
         return _jsonl(source, origin, meant=meant)
     return _json(source, origin, declared=declared, named=named)
 
@@ -111,11 +113,9 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     made = _Maker(source, origin, _json_embedding)
     if tools:
         return [_tools(source, origin), *made.tool_texts(root)]
-    prompts = made.prompts([prompt_strings(root, sure=sure, lenient=False, declared=declared)])
-    if not _may_be_beside(text) or root.kind != "mapping":
-        return prompts
-    key = _key_of_tools(json.loads(text, parse_int=float), root, prompts)
-    return [*made.tools_beside(root, key, dict(root.items)[key].end), *prompts] if key is not None else prompts
+    parts = [prompt_strings(root, sure=sure, lenient=False, declared=declared)]
+    beside = _tools_beside([root], parts) if _may_be_beside(text) else []
+    return made.agents(parts, [(each, each.tools.end) for each in beside])
 
 
 def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -134,32 +134,102 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     roots = [_yaml_value(root) for root in stream.documents]
     if any(_holds_tools(root) for root in stream.documents):
         return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
-    prompts = made.prompts([prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots])
-    if not _may_be_beside(source.text) or len(roots) != 1 or roots[0].kind != "mapping":
-        return prompts
-    key = _key_of_tools(_python_value(stream.documents[0]), roots[0], prompts)
-    if key is None:
-        return prompts
-    begin = dict(roots[0].items)[key].start
-    behind = [name.start for name in stream.documents[0].keys if name.start > begin]
-    return [*made.tools_beside(roots[0], key, min(behind, default=len(source.text))), *prompts]
+    parts = [prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots]
+    beside = _tools_beside(roots, parts) if _may_be_beside(source.text) else []
+    starts = _starts(stream.documents) if beside else []
+    return made.agents(parts, [(each, _yaml_end(source.text, each.tools, starts)) for each in beside])
 
 
 def _may_be_beside(text: str) -> bool:
     return ("tools" in text or "functions" in text) and may_hold_tools(text.encode("utf-8", "replace"))
 
 
-def _key_of_tools(value: Any, root: Value, prompts: Sequence[Document]) -> str | None:
-    """The key of the tools that an object has beside a prompt: a request or an agent, unless it is a recorded one."""
+class _Beside(NamedTuple):
+    """Tools beside a prompt: the number of the part of the file, where what has both lies in it, the tools and their key."""
+
+    number: int
+    holder: str
+    key: str
+    tools: Value
+
+
+def _tools_beside(roots: Sequence[Value], parts: Sequence[Sequence[PromptString]]) -> list[_Beside]:
+    """The tools of requests and agents: of mappings that have a prompt, and are no recorded ones and lie in none.
+
+    Messages make a request only of the file as a whole: deeper down, and in one of many parts, they are likely to be samples.
+    """
     from promptguard.toolschema.dialects import has_messages, tools_beside
 
-    key = tools_beside(value)
-    return key if key is not None and (prompts or has_messages(value)) and not is_record(root) else None
+    found = []
+    for number, (root, prompts) in enumerate(zip(roots, parts, strict=True)):
+        groups = {item.group for item in prompts}
+        for pointer, holder in _holders(root, groups | {""}):
+            value = {name: _plain(child, _DEEP if name in _TOOLS else 0) for name, child in holder.items}
+            key = tools_beside(value)
+            is_prompt = pointer in groups or (not pointer and (prompts or (len(roots) == 1 and has_messages(value))))
+            if key is not None and is_prompt:
+                found.append(_Beside(number, pointer, key, dict(holder.items)[key]))
+    return found
 
 
-def _tools(source: Source, origin: Origin, start: int = 0, end: int | None = None) -> Document:
-    """The document of a file of tool schemas, or of a file that has some in a range of it."""
-    region = Region(start, len(source.text) if end is None else end, "tools")
+def _holders(root: Value, wanted: set[str]) -> Iterator[tuple[str, Value]]:
+    """The mappings at some JSON pointers, but for what is recorded."""
+    above = {pointer[:at] for pointer in wanted for at, character in enumerate(pointer) if character == "/"} | wanted
+    stack = [("", root)]
+    while stack:
+        pointer, value = stack.pop()
+        if value.kind == "mapping" and is_record(value):
+            continue
+        if value.kind == "mapping" and pointer in wanted:
+            yield pointer, value
+        inner = [(child_pointer(pointer, name), child) for name, child in value.items]
+        stack += [each for each in reversed(inner) if each[0] in above]
+
+
+def _plain(value: Value, depth: int) -> Any:
+    """A value as Python has it, down to a depth; what is not a text, a list or a mapping is ``None``."""
+    if value.kind == "text":
+        return value.text
+    if value.kind == "other":
+        return None
+    items = value.items if depth else ()
+    if value.kind == "list":
+        return [_plain(child, depth - 1) for _, child in items]
+    return {name: _plain(child, depth - 1) for name, child in items}
+
+
+def _starts(roots: Iterable[YAMLNode]) -> list[int]:
+    """Where the keys and values of a YAML text begin, in order."""
+    nodes = {id(root): root for root in roots}
+    stack = list(nodes.values())
+    while stack:
+        node = stack.pop()
+        for inner in (*node.keys, *node.children):
+            if id(inner) not in nodes:
+                nodes[id(inner)] = inner
+                stack.append(inner)
+    return sorted(node.start for node in nodes.values())
+
+
+def _yaml_end(text: str, value: Value, starts: Sequence[int]) -> int:
+    """Where a YAML value ends, its last line end counted: ahead of what begins next, without lines that only divide the two."""
+    inside = {id(value): value}
+    stack = [value]
+    while stack:
+        for _, child in stack.pop().items:
+            if id(child) not in inside:
+                inside[id(child)] = child
+                stack.append(child)
+    behind = bisect_right(starts, max(each.start for each in inside.values()))
+    end = last = starts[behind] if behind < len(starts) else len(text)
+    while (at := text.rfind("\n", value.start, last)) >= 0 and not text[at + 1 : last].strip(" \t\r-."):
+        last = at
+    return min(last + 1, end)
+
+
+def _tools(source: Source, origin: Origin) -> Document:
+    """The document of a file of tool schemas."""
+    region = Region(0, len(source.text), "tools")
     return Document(source, "tools", regions=(region,), prompt=origin.prompt, bom=origin.bom)
 
 
@@ -171,35 +241,44 @@ class _Maker:
         self._origin = origin
         self._embed = embed
 
-    def tools_beside(self, root: Value, key: str, end: int) -> list[Document]:
-        """The tools that a mapping has under a key, as a part of the prompt beside them; ``end``: where they end."""
-        tools = dict(root.items)[key]
-        return [_tools(self._source, self._origin, tools.start, end), *self.tool_texts(tools, f"/{key}")]
+    def agents(self, parts: Sequence[Sequence[PromptString]], beside: Sequence[tuple[_Beside, int]]) -> list[Document]:
+        """The prompts of each part of the file (YAML has several where ``---`` divides it), behind the tools that lie beside
+        them, with where those end.
+        """
+        several = len({(number, item.group) for number, part in enumerate(parts) for item in part}) > 1
+        several = several and self._origin.prompt == self._source.path
+        made: list[Document] = []
+        for (number, holder, key, tools), end in beside:
+            prompt = self._prompt(number, holder, several=several)
+            pointer, region = child_pointer(holder, key), Region(tools.start, end, "tools")
+            made.append(Document(self._source, "tools", regions=(region,), pointer=pointer, prompt=prompt, bom=self._origin.bom))
+            made += self.tool_texts(tools, pointer, prompt)
+        return made + self._prompts(parts, several=several)
 
-    def tool_texts(self, root: Value, at: str = "") -> list[Document]:
-        """The texts of tools that are templates; ``at``: the JSON pointer of the tools."""
+    def _prompt(self, number: int, group: str, *, several: bool) -> str:
+        """The name of a prompt of the file: each has its own where there are several."""
+        return f"{self._origin.prompt}#{number}{group}" if several else self._origin.prompt
+
+    def tool_texts(self, root: Value, at: str = "", prompt: str | None = None) -> list[Document]:
+        """The texts of tools that are templates; ``at``: their JSON pointer; ``prompt``: by default that of the file."""
         found: list[Document] = []
         for inner, value in texts(root):
             pointer = at + inner
             syntax = self._origin.syntax or (guess_syntax(value.text) if "{" in value.text else None)
             if syntax in ("jinja", "mustache"):
-                found += self._document(PromptString(value, pointer, "", "tools", syntax), "tools", self._origin.prompt)
+                found += self._document(PromptString(value, pointer, "", "tools", syntax), "tools", prompt or self._origin.prompt)
         return found
 
-    def prompts(self, parts: Sequence[Sequence[PromptString]]) -> list[Document]:
-        """The prompts of each part of the file (YAML has several where ``---`` divides it)."""
+    def _prompts(self, parts: Sequence[Sequence[PromptString]], *, several: bool) -> list[Document]:
         found = [(number, item) for number, part in enumerate(parts) for item in part]
         marks = self._marks([item.value for _, item in found])
         offsets = [offset for offset, _ in marks]
         default: Block = self._origin.block or name_block(self._source.path) or "system"
-        groups = {(number, item.group) for number, item in found}
-        several = len(groups) > 1 and self._origin.prompt == self._source.path
         made: list[Document] = []
         for number, item in found:
             mark = bisect_left(offsets, item.value.start) - 1
             base = marks[mark][1] if mark >= 0 else item.block or default
-            prompt = f"{self._origin.prompt}#{number}{item.group}" if several else self._origin.prompt
-            made += self._document(item, base, prompt)
+            made += self._document(item, base, self._prompt(number, item.group, several=several))
         return made
 
     def _marks(self, values: Sequence[Value]) -> list[Switch]:

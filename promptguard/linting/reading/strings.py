@@ -69,6 +69,7 @@ _OF_A_RECORD = frozenset(
     {"completion", "completions", "response", "answer", "output", "outputs", "label", "chosen", "rejected", "expected", "score"}
     | {"choices", "usage", "conversation_id", "ideal", "target", "generations", "created", "timestamp"}
 )
+_IDS = frozenset({"id", "question_id", "task_id", "sample_id"})
 _NOT_PROMPTS = frozenset(
     {"description", "name", "version", "author", "authors", "notes", "note", "comment", "title", "id", "model", "tags", "license"}
     | {
@@ -177,7 +178,13 @@ def prompt_strings(root: Value, *, sure: bool, lenient: bool, declared: bool) ->
 
 def is_record(root: Value) -> bool:
     """Whether a mapping is a sample of a data set, or has the answer that was given beside what was asked."""
-    return any(_snake(name) in _OF_A_RECORD for name, _ in root.items)
+    members = {_snake(name): child for name, child in root.items}
+    if not _OF_A_RECORD.isdisjoint(members):
+        return True
+    if _IDS.isdisjoint(members):
+        return False
+    # An agent may have an id and a prompt too, and tools; a sample has functions, and asks what no template would.
+    return "question" in members or ("functions" in members and "prompt" in members and "{" not in members["prompt"].text)
 
 
 def texts(root: Value) -> Iterator[tuple[str, Value]]:
@@ -187,7 +194,7 @@ def texts(root: Value) -> Iterator[tuple[str, Value]]:
         pointer, value = stack.pop()
         if value.kind == "text":
             yield pointer, value
-        stack.extend((f"{pointer}/{_escaped(name)}", child) for name, child in reversed(value.items))
+        stack.extend((child_pointer(pointer, name), child) for name, child in reversed(value.items))
 
 
 class _Finder:
@@ -208,7 +215,7 @@ class _Finder:
             taken = self._look_into(pointer, value) if value.kind == "mapping" else set()
             if pointer.count("/") < MAX_DEPTH:
                 stack.extend(
-                    (f"{pointer}/{_escaped(name)}", child)
+                    (child_pointer(pointer, name), child)
                     for name, child in value.items
                     if child.items and name not in taken and _snake(name) not in _NOT_PROMPTS
                 )
@@ -224,7 +231,7 @@ class _Finder:
         taken: set[str] = set()
         for name, child in value.items:
             key = _snake(name)
-            below = f"{pointer}/{_escaped(name)}"
+            below = child_pointer(pointer, name)
             if child.kind == "list" and key in _MESSAGES and _is_messages(child):
                 taken.add(name)
                 if not recorded:
@@ -331,5 +338,6 @@ def _snake(name: str) -> str:
     return "_".join(words(name))
 
 
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def child_pointer(pointer: str, name: str) -> str:
+    """The JSON pointer of a member of what lies at one."""
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"

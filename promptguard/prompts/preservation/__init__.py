@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
@@ -15,6 +14,7 @@ from promptguard.prompts.preservation.explain import Broken, explain, with_advic
 from promptguard.prompts.preservation.result import Defect, Losses, Preservation, Told, Turn
 from promptguard.prompts.preservation.shapes import unrendered
 from promptguard.prompts.preservation.switches import with_switches
+from promptguard.prompts.rendering import Budget
 
 CLOCK = datetime(2026, 3, 11, 9, 30, tzinfo=timezone.utc)
 """The time that templates see, where none is given."""
@@ -37,7 +37,7 @@ def check_template(
         encode: gives token ids, by which prompts are compared.
         clock: the time that the template sees.
         told: the conversations, where they are not to be the fixed set.
-        seconds: wall time for all of it; what makes defects clearer is left out when it is used up.
+        seconds: processor time for all of it; what makes defects clearer is left out when it is used up.
 
     Returns:
         What was found. A template that does not parse, or exceeds a limit in all it is given or with all of it together, gives
@@ -65,7 +65,7 @@ def measure_losses(template: ChatTemplate, encode: Encode, *, clock: datetime = 
 
 
 def _bench(template: ChatTemplate, encode: Encode, clock: datetime, seconds: float | None) -> Bench:
-    return Bench(template, encode, clock, None if seconds is None else time.monotonic() + seconds)
+    return Bench(template, encode, clock, None if seconds is None else Budget(template.renderer, seconds))
 
 
 def _boundaries(told: Sequence[Conversation]) -> list[Boundary]:

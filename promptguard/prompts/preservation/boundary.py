@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from promptguard.core.errors import TemplateError, TemplateLimitError
+from promptguard.core.errors import TemplateError
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import Conversation
-from promptguard.prompts.rendering import ChatCall
+from promptguard.prompts.rendering import Budget, ChatCall
 from promptguard.prompts.replies import Own, as_written, reply_start, with_objects, without_end
 from promptguard.prompts.request import Message, Request, Traced
 from promptguard.prompts.segments import text_of
@@ -97,14 +96,14 @@ class Bench:
         template: the template, fed as a llama-server does.
         encode: gives token ids.
         clock: the time that the template sees.
-        deadline: of ``time.monotonic``, ``None`` for none.
+        budget: of processor time, ``None`` for no other limit than that of one render.
 
     Attributes:
         source: the template.
         encode: gives token ids; it remembers the last texts.
     """
 
-    def __init__(self, template: ChatTemplate, encode: Encode, clock: datetime, deadline: float | None) -> None:
+    def __init__(self, template: ChatTemplate, encode: Encode, clock: datetime, budget: Budget | None) -> None:
         self.source = template.source
         self.renderer = template.renderer
         self._fed = {
@@ -121,14 +120,10 @@ class Bench:
         self._ends = [token for token in (template.eos_token, *template.eog_tokens) if token]
         self.encode = lru_cache(maxsize=256)(encode)  # a prompt is compared with the one in front of it and the one behind it
         self.clock = clock
-        self._deadline = deadline
+        self._budget = budget
 
     def render(self, calls: Sequence[ChatCall], *, trace: bool = False) -> list[Traced | TemplateError]:
-        seconds = None
-        if self._deadline is not None:
-            seconds = self._deadline - time.monotonic()
-            if seconds <= 0:
-                raise TemplateLimitError("takes too long to render", where=self.source.path, hint="look for a huge loop")
+        seconds = self._budget.left if self._budget is not None else None
         return self.renderer.render_chats(self.source, calls, trace=trace, seconds=seconds)
 
     def call(self, boundary: Boundary, request: Request, *, header: bool = True, clock: datetime | None = None) -> ChatCall:

@@ -62,6 +62,8 @@ PROMPTS = [
     ("anything.json", f'{{"tools": [{TOOL}]}}', "tools"),
     ("broken.json", f"[{TOOL}", "tools"),
     ("tools.jsonl", f"{TOOL}\n{TOOL}\n", "tools"),
+    ("lines.json", f"{TOOL}\n\n{TOOL}\n", "tools"),
+    ("broken_lines.json", f"{TOOL}\n{TOOL[:-1]}\n", "tools"),
     ("tools.yaml", "- name: a\n  parameters: {type: object, properties: {}}\n", "tools"),
     ("broken.yaml", "- name: a\n  parameters: {type: object\n", "tools"),
 ]
@@ -119,6 +121,7 @@ OTHERS = [
     ("notify.yaml", "template: |\n  Dear {{ name }},\n  your parcel came at {{ now }}.\n"),
     ("mail.json", '{"template": "<html><p>Dear {{ name }}, thank you.</p></html>"}'),
     ("sample.json", '{"prompt": "Sum up {{ a }} now.", "completion": "b"}'),
+    ("train.json", f'{{"messages": {CHAT % "Hi"}, "tools": [{TOOL}]}}\n' * 2),
     ("logs.jsonl", '{"messages": ' + CHAT % "{{ question }}" + "}\n"),
     ("openapi.json", '{"openapi": "3.1.0", "paths": {}, "system_prompt": "You are a helpful clerk."}'),
     (".github/workflows/ci.yml", "on: push\njobs:\n  a:\n    steps:\n    - with: {prompt: You are a helpful clerk.}\n"),
@@ -152,7 +155,7 @@ def test_a_prompt_beside_tools():
     text = '{"model": "m", "system": [{"type": "text", "text": "It is {{now}}."}], "tools": [' + TOOL + "]}"
     found = read_documents("request.json", text, Settings("/"))
     assert [(document.kind, document.pointer, document.regions[0].block) for document in found] == [
-        ("tools", None, "tools"),
+        ("tools", "/tools", "tools"),
         ("prompt", "/system/0/text", "system"),
     ]
 
@@ -168,15 +171,47 @@ def test_a_prompt_beside_tools():
         ("a.json", '{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + '], "choices": []}', None),
         ("a.json", '{"messages": ' + CHAT % "Hi" + ', "tools": [{"name": "a"}]}', None),
         ("a.json", '{"version": "1", "tools": [' + TOOL + "]}", None),
+        ("a.json", '{"id": "x", "prompt": "Find the area", "functions": [' + TOOL + "]}", None),
+        ("a.json", '{"id": "x", "prompt": "Find {{ what }}", "functions": [' + TOOL + "]}", f"[{TOOL}]"),
+        ("a.json", '{"id": "x", "prompt": "You are a clerk.", "tools": [' + TOOL + "]}", f"[{TOOL}]"),
+        ("a.json", '{"task_id": 1, "question": "How much?", "input": "2", "tools": [' + TOOL + "]}", None),
         ("a.json", '[{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + "]}]", None),
         ("a.jsonl", '{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + "]}", None),
     ],
 )
-def test_tools_beside_a_prompt(path: str, text: str, tools: str | None):
+def test_tools_of_a_request_or_an_agent(path: str, text: str, tools: str | None):
     found = [document for document in read_documents(path, text, Settings("/")) if document.kind == "tools"]
     assert [document.text[region.start : region.end] for document in found for region in document.regions] == [
         *([tools] if tools else [])
     ]
+
+
+AGENT = f"system_prompt: You are a helpful clerk.\ntools:\n- {TOOL}\n"
+INNER = AGENT.replace("\n", "\n    ")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "agents"),
+    [
+        ("a.yaml", f"{AGENT}---\nsecond: document\n", [("a.yaml", "/tools")]),
+        ("a.yaml", f"{AGENT}---\n{AGENT}...\n", [("a.yaml#0", "/tools"), ("a.yaml#1", "/tools")]),
+        ("a.yaml", f"-   {INNER}\n-   {INNER}\n", [("a.yaml#0/0", "/0/tools"), ("a.yaml#0/1", "/1/tools")]),
+        ("a.yaml", f"agents:\n  x/y:\n    {INNER}\n", [("a.yaml", "/agents/x~1y/tools")]),
+        ("a.json", '{"all": [{"system_prompt": "It is {{ now }}.", "tools": [' + TOOL + "]}]}", [("a.json", "/all/0/tools")]),
+        ("a.yaml", f"response: x\nagents:\n  x:\n    {INNER}\n", []),
+        ("a.yaml", f"agents:\n  x:\n    completion: x\n    {INNER}\n", []),
+        ("a.json", '{"data": [{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + "]}]}", []),
+        ("a.yaml", ('{"messages": ' + CHAT % "Hi" + ', "tools": [' + TOOL + "]}\n---\n") * 2, []),
+    ],
+)
+def test_tools_of_agents_in_a_file(path: str, text: str, agents: list[tuple[str, str]]):
+    documents = read_documents(path, text, Settings("/"))
+    tools = [document for document in documents if document.kind == "tools"]
+    assert [(document.prompt, document.pointer) for document in tools] == agents
+    for document in tools:
+        (region,) = document.regions
+        assert text[region.start : region.end] in (f"- {TOOL}\n", f"[{TOOL}]")
+        assert [other.kind for other in documents if other.prompt == document.prompt] == ["tools", "prompt"]
 
 
 @pytest.mark.parametrize(("path", "text"), OTHERS)
