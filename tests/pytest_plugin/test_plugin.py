@@ -144,7 +144,7 @@ FAILURES = {
     "promptguard.assert_stable('test_agent:none')": "AssertionError: cannot be judged: test_agent:none: ",
     "promptguard.assert_canonical([TOOL, {'name': 'A', 'parameters': {}}])": 'at /0 stands "a", where "A" belongs',
     "promptguard.assert_canonical([dict(reversed(TOOL.items()))])": 'at /0 stands "function", where "type" belongs',
-    "promptguard.assert_canonical(3)": "AssertionError: cannot be judged: tools#",
+    "promptguard.assert_canonical(3)": "AssertionError: cannot be judged: tools: a value of type int was given",
     f"promptguard.assert_prefix_preserving(MESSAGES, chat_template={TEMPLATE!r})": "<chat template>: breaks the prefix",
     "promptguard.assert_prefix_preserving(MESSAGES[:2])": "there is no reply with a message behind it; give at least two turns",
     "promptguard.assert_prefix_preserving(['x'])": "cannot be judged: messages/0: is no message with a role",
