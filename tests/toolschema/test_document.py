@@ -71,7 +71,7 @@ def test_properties_are_sorted_on_request() -> None:
         ('[{"name": }]', "t.json:1:11: not JSON: expecting value"),
         ('[{"name": "a"} {}]', "t.json:1:16: not JSON: expecting ',' delimiter"),
         ("[" * 101 + "]" * 101, "t.json:1:101: nested deeper than 100 levels"),
-        ('\n{"a": 1}', "t.json:1:1: holds no tools; give a list of tools, one tool, or a JSON Schema"),
+        ('\n{"a": 1}', "t.json:1:1: an object without tools was given; give a list of tools, one tool, or a JSON Schema"),
         ("[1]", "t.json:1:1: element 1 is not an object; give a list of tools"),
     ],
 )

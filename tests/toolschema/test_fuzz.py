@@ -222,7 +222,7 @@ def test_what_has_no_end_is_refused(function: Any, around: Any, bad: Any, monkey
 
 
 def test_it_is_refused_with_the_number_of_values_that_is_allowed() -> None:
-    with pytest.raises(ToolSchemaError, match=r"^tools#: unfolds into more than 3,000,000 values$"):
+    with pytest.raises(ToolSchemaError, match=r"^tools: unfolds into more than 3,000,000 values$"):
         canonical_json([{"name": "f", "x": EndlessList()}])
 
 
