@@ -18,7 +18,7 @@ from promptguard.parse.json import index
 from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import describe_record
 from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools, read
-from promptguard.toolschema.marks import seems_tools, should_parse
+from promptguard.toolschema.marks import is_json_lines, seems_tools, should_parse
 
 Kind = Literal["json", "jsonl", "yaml"]
 
@@ -32,9 +32,15 @@ def kind_of(path: str) -> Kind:
     return "jsonl" if suffix in (".jsonl", ".ndjson") else "yaml" if suffix in (".yaml", ".yml") else "json"
 
 
+def kind_of_text(text: str, path: str) -> Kind:
+    """The kind of a file by its name and its text: data sets of JSON Lines are often named ``.json``."""
+    kind = kind_of(path)
+    return "jsonl" if kind == "json" and is_json_lines(text.removeprefix("\ufeff")) else kind
+
+
 def reason_to_pass(text: str, path: str) -> str:
     """Why a text that holds no tool schemas is left alone, as the end of a sentence that begins with the file."""
-    kind = kind_of(path)
+    kind = kind_of_text(text, path)
     try:
         if kind == "yaml":
             values = yaml_values(Source(path, text.removeprefix("\ufeff"), "yaml"))
@@ -77,7 +83,7 @@ def format_document(text: str, path: str, options: Options, *, named: bool) -> D
 
 
 def _format(text: str, path: str, options: Options, *, named: bool) -> Document | None:
-    kind = kind_of(path)
+    kind = kind_of_text(text, path)
     if kind == "yaml":
         return _yaml(text, path, options, named=named)
     if kind == "jsonl":
@@ -100,7 +106,7 @@ def _format(text: str, path: str, options: Options, *, named: bool) -> Document 
 
 
 def _moved_marks(before: str, after: str, path: str, options: Options) -> Iterator[Note]:
-    kind = kind_of(path)
+    kind = kind_of_text(before, path)
     made: Kind = "json" if options.wire and kind == "yaml" else kind
     for (old, old_place), (new, new_place) in zip(_values(before, path, kind), _values(after, path, made), strict=True):
         for old_pointer, new_pointer, message in moved_marks(old, new):

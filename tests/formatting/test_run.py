@@ -208,7 +208,7 @@ def test_other_files_are_left_alone(name: str) -> None:
     assert format_data(text.encode(), name, Options(), named=False).status == "no-tools"
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json"])
 def test_lines(name: str) -> None:
     line = SHUFFLED.replace("\n", " ")
     write(Path(), {name: f'{line}\r\n{{"a":  1}}\n'})
@@ -216,6 +216,14 @@ def test_lines(name: str) -> None:
     text = contents(Path())[name].decode()
     assert json.loads(text.split("\n")[0]) == json.loads(CANONICAL)
     assert text.endswith('}]\n{"a":  1}\n')
+
+
+@pytest.mark.parametrize("name", ["train.json", "tools.json"])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_a_data_set_of_lines_is_left_alone_whatever_its_name(name: str, start: str) -> None:
+    record = json.dumps({"id": 1, "question": "When?", "functions": [{"name": "f", "parameters": {"type": "object"}}]})
+    for named in (True, False):
+        assert format_data(f"{start}{record}\n{record}\n".encode(), name, Options(), named=named).status == "no-tools"
 
 
 def test_lines_that_are_refused() -> None:
