@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,9 @@ from promptguard.prompts.standins import StandIn
 
 START_SECONDS = 60.0
 """How long the process may take to start, on a slow and busy machine."""
-PATIENCE = 10.0 if hasattr(signal, "setitimer") else 1.0
+PATIENCE = 10.0
 """How many times its processor time a task may take by the clock: a machine that is busy with other work is not to blame on a
-template. Where the platform does not limit the processor time, the clock does alone.
+template.
 """
 _LEAST = 0.001  # seconds in which something can be done
 
