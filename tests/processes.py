@@ -15,16 +15,20 @@ def gone(pid: int, within: float = 10.0) -> bool:
     """Whether a process ends within some seconds."""
     end = time.monotonic() + within
     while time.monotonic() < end:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:  # a zombie that vanishes while it is looked at too
             return True
         time.sleep(0.05)
     return False
 
 
 def interruptible(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-    """A process with the default answer to Ctrl-C, which whoever runs the tests in the background has turned off."""
+    """A process with the default answers to Ctrl-C and hanging up, which a shell in the background or ``nohup`` has off."""
 
     def restore() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     return subprocess.Popen(command, preexec_fn=restore, **options)  # noqa: PLW1509 - no threads here
