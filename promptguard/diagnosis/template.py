@@ -18,7 +18,7 @@ from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Request, chat_template_source
 
 SECONDS = 10.0
-"""Wall time that the template may take."""
+"""Processor time that the template may take."""
 
 _FEW = 8  # tokens; to lose no more costs less than what a request costs anyway, as in the rules for chat templates
 _SHOWN = 3

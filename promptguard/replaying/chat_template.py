@@ -20,7 +20,7 @@ Accepted = Callable[[Source, str, Place | None], bool]
 """Tells whether a user accepts what a rule finds at a place of a chat template."""
 
 SECONDS = 10.0
-"""Wall time in which a chat template must render its conversations; the usual one takes a hundredth of it."""
+"""Processor time in which a chat template must render its conversations; the usual one takes a hundredth of it."""
 
 _MOST_SWITCHES = 3
 
