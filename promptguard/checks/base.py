@@ -6,10 +6,19 @@ output: the engine makes a ``Finding`` of a hit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
 from promptguard.core.finding import Confidence, Edit, Fix, Severity
-from promptguard.core.light import TYPE_CHECKING, Any, Literal, NamedTuple
+from promptguard.core.light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    lru_cache,
+)
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Expr, Template
 
@@ -280,3 +289,21 @@ def _shown(character: str) -> str:
     if character.isprintable():
         return character
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character) or f"\\u{ord(character):04x}"
+
+
+_MODULES: dict[Kind, tuple[str, ...]] = {
+    "prompt": ("dynamic", "order", "whitespace"),
+    "tools": ("tools",),
+    "chat-template": ("chat_template",),
+    "serving": ("serving",),
+}
+
+
+@lru_cache(maxsize=None)
+def detectors(kind: Kind) -> tuple[tuple[str, Detector], ...]:
+    """Name and detector of each module that looks at documents of a kind."""
+    return tuple((name, _module(f"promptguard.checks.{name}").check) for name in _MODULES[kind])
+
+
+def _module(name: str) -> Any:
+    return __import__(name, fromlist=["check"])  # importlib itself takes longer to import than one of them

@@ -7,7 +7,6 @@ may bind counts, a branch that can never run does not. Nothing is rendered.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
 
 from promptguard.checks.base import PREFIX, Changes, Document
 from promptguard.checks.volatile import (
@@ -37,7 +36,7 @@ from promptguard.checks.volatile import (
     of_declared,
     of_variable,
 )
-from promptguard.core.light import Any, NamedTuple
+from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple
 from promptguard.parse.template_nodes import (
     Attr,
     Block,

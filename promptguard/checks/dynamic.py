@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
 
 from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, bounded_by_rule, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
+from promptguard.core import patterns as re
 from promptguard.core.finding import Fix, Severity
-from promptguard.core.light import Any
+from promptguard.core.light import Any, Iterator, Mapping
 from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 
 MIN_STATIC_CHARACTERS = 1_000

@@ -8,12 +8,11 @@ that somebody wrote down, and so is one that is shown as an example.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
 
 from promptguard.checks.base import Changes
-from promptguard.core.light import Literal, NamedTuple, regex
+from promptguard.core import patterns as re
+from promptguard.core.light import Callable, Iterator, Literal, NamedTuple, regex
 
 LiteralKind = Literal["clock", "id", "temp-path", "environment"]
 

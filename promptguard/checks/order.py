@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix
 from promptguard.checks.volatile import ORDERS
 from promptguard.core.finding import Fix
-from promptguard.core.light import Any
+from promptguard.core.light import Any, Iterator, Mapping
 from promptguard.parse.template_nodes import Attr, Call, Expr, Filter, Item, Name, Output
 
 _HINTS = (

@@ -5,12 +5,10 @@ What the words of a name mean is in ``prompts/names.py``; here is what a rule ma
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
 from promptguard.checks.base import Changes
+from promptguard.core import patterns as re
 from promptguard.core.finding import Confidence
-from promptguard.core.light import NamedTuple, regex
+from promptguard.core.light import NamedTuple, lru_cache, regex
 from promptguard.prompts.names import Kind, kind_of_name, words
 
 UNKNOWN = "PG106"

@@ -6,12 +6,11 @@ Jinja removes by the ``-`` of a tag.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
 
 from promptguard.checks.base import Document, Hit, bounded, make_fix, shown
-from promptguard.core.light import Any, regex
+from promptguard.core import patterns as re
+from promptguard.core.light import Any, Iterator, Mapping, regex
 from promptguard.parse.template_nodes import Block, Comment, Name, Section, Text
 
 _Range = tuple[int, int]

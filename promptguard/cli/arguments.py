@@ -6,9 +6,7 @@ the same values, the help and every error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-from promptguard.core.light import TYPE_CHECKING, Any, Literal, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, Literal, Mapping, NamedTuple, Sequence
 from promptguard.core.options import Option
 
 if TYPE_CHECKING:

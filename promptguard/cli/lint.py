@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
 
 from promptguard.cli.arguments import Flag, click_command, flag, read_plain
-from promptguard.cli.complain import say
 from promptguard.cli.output import write_output
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.light import TYPE_CHECKING, Any
+from promptguard.core.light import TYPE_CHECKING, Any, Mapping, Sequence
 from promptguard.core.options import AS_FOUND_HELP, LINT_OPTIONS
 
 if TYPE_CHECKING:
@@ -105,6 +103,8 @@ def run(flags: Mapping[str, Any]) -> int:
         stale = baseline.stale() if baseline is not None else 0
         if stale:
             known = "1 known finding is" if stale == 1 else f"{stale} known findings are"
+            from promptguard.cli.complain import say
+
             say(f"promptguard: note: {known} no longer there; update the baseline with promptguard baseline")
     asked = (bool(paths) and not flags["as_found"]) or flags["stdin_filename"] is not None
     code = exit_code(result, paths_given=asked, exit_zero=flags["exit_zero"])
@@ -229,6 +229,8 @@ def _show_changes(result: LintResult, changes: Sequence[Change]) -> None:
     write_output(lambda write: [write(unified_diff(change.path, change.before, change.after)) for change in changes], "utf-8")
     fixes = sum(change.fixes for change in changes)
     files = f"{len(changes)} file{'' if len(changes) == 1 else 's'}"
+    from promptguard.cli.complain import say
+
     say(
         f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}; "
         + (f"{fixes} fix{'' if fixes == 1 else 'es'} would change {files}" if changes else "nothing to fix")

@@ -24,6 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(0 if arguments else EXIT_USAGE)
     code = _run(arguments)
     if own_process and arguments[0] == "lint" and "click" not in sys.modules and "multiprocessing" not in sys.modules:
+        from promptguard.core.patterns import keep
+
+        keep()
         _leave(code)
     sys.exit(code)
 
@@ -41,15 +44,18 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
 
 def _run(arguments: Sequence[str]) -> int:
     run = _without_click(arguments) or _with_click(arguments)
-    from promptguard.cli.complain import complain, say
     from promptguard.core.errors import PromptguardError
 
     try:
         return run()
     except PromptguardError as error:
+        from promptguard.cli.complain import complain
+
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
+        from promptguard.cli.complain import say
+
         say("promptguard: interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
-from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, regex
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterator, Mapping, MappingProxyType, NamedTuple, Sequence, regex
 from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Kind, Option, RuleOptions
 
 if TYPE_CHECKING:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-try:  # hashlib loads OpenSSL, which takes a third of the time that Python takes to start
-    from _sha2 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore]
-except ImportError:
-    try:
-        from _sha256 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore,no-redef]  # before 3.12
-    except ImportError:
-        from hashlib import sha256 as _sha256
+import sys
 
+try:  # hashlib loads OpenSSL, which takes a third of the time that Python takes to start
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256 as _sha256
+    else:
+        from _sha256 import sha256 as _sha256  # type: ignore[import-not-found,unused-ignore]
+except ImportError:
+    from hashlib import sha256 as _sha256
 
 LENGTH = 32
 

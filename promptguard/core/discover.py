@@ -5,20 +5,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
-from promptguard.core.ignore import Patterns
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Callable, Collection, Iterator, NamedTuple, Sequence
+
+if TYPE_CHECKING:
+    from promptguard.core.ignore import Patterns
+
+    Rule = tuple[str, Patterns]
+    """Patterns and the absolute folder that they are relative to."""
+    _Applied = tuple[Patterns, tuple[str, ...]]  # patterns, and the names from their folder to the one that is being looked at
 
 SKIPPED_FOLDERS = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 """Folders of other people's files; those whose name begins with a dot are skipped as well."""
 _MAX_IGNORE_FILE = 1 << 20
-
-Rule = tuple[str, Patterns]
-"""Patterns and the absolute folder that they are relative to."""
-_Applied = tuple[Patterns, tuple[str, ...]]  # patterns, and the names from their folder to the one that is being looked at
 
 
 class Target(NamedTuple):
@@ -37,6 +38,8 @@ class Target(NamedTuple):
 
 def exclude_rule(patterns: Sequence[str], base: str) -> Rule:
     """Patterns in the words of ``.gitignore``, relative to ``base``."""
+    from promptguard.core.ignore import Patterns
+
     return os.path.abspath(base), Patterns(patterns)
 
 
@@ -174,6 +177,8 @@ def _own_rules(folder: str) -> list[Rule]:
         text = read_text(path, limit=_MAX_IGNORE_FILE)
     except InputError:
         return []  # git passes over it too
+    from promptguard.core.ignore import Patterns
+
     return [(folder, Patterns(text.split("\n")))]
 
 

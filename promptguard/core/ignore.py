@@ -6,9 +6,7 @@ hours on a name that is made for it (``*a*a*a*a*b``). This one takes time propor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import Callable, Iterable, NamedTuple, Sequence
 
 _Test = Callable[[str], bool]
 _SPECIAL = frozenset("*?[\\")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from promptguard.core.light import Literal, NamedTuple
+from promptguard.core.light import Literal, Mapping, NamedTuple
 
 Kind = Literal["text", "path", "integer", "number", "boolean", "list", "lists", "tables"]
 

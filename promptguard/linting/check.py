@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from promptguard.checks.base import MAX_HITS, PREFIX, TOKENS_BEHIND, Document, Hit, shown
+from promptguard.checks.base import MAX_HITS, PREFIX, TOKENS_BEHIND, Document, Hit, detectors, shown
 from promptguard.checks.catalog import RULES
-from promptguard.checks.registry import detectors
-from promptguard.core.digest import digest
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
 from promptguard.core.finding import Fix, Severity
-from promptguard.core.ignore import Patterns
-from promptguard.core.light import NamedTuple, regex
+from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence, regex
 from promptguard.core.source import Source, Span
-from promptguard.linting.cost import Coster
 from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
-from promptguard.linting.reading.declared import find_declaration
 from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.linting.select import ALWAYS, Exceptions, parts_below, selected_codes
-from promptguard.linting.settings import MAX_BYTES, PromptDeclaration, Settings
-from promptguard.linting.suppress import UNUSED, Suppressions
+from promptguard.linting.settings import DIRECTIVE, MAX_BYTES, UNUSED, PromptDeclaration, Settings
 from promptguard.parse.template_nodes import Tag
+
+if TYPE_CHECKING:
+    from promptguard.linting.suppress import Suppressions
 
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
 _INCLUDING = frozenset({"include", "extends", "import", "from"})
@@ -140,6 +136,8 @@ class Checker:
         if template is None or not template.errors or document.embedding is not None or document.file.parent is not None:
             return
         if document.file.kind == "text":
+            from promptguard.linting.reading.declared import find_declaration
+
             declaration = find_declaration(path, self._settings)
             if declaration is None or declaration.syntax != "jinja":
                 return
@@ -180,7 +178,7 @@ class Checker:
     def _judge(
         self, path: str, file: Source, documents: Sequence[Document], found: list[_Found], cut: Iterable[str] = ()
     ) -> FileResult:
-        suppressions = Suppressions(file, documents)
+        suppressions = _suppressions(file, documents)
         ignored, pointers = self._exceptions.of(path)
         seen: set[tuple[str, int, int, str]] = set()
         kept: list[_Found] = []
@@ -192,19 +190,20 @@ class Checker:
                 continue
             seen.add(key)
             pointer = _pointer(item)
-            out = suppressions.cover(hit.code, file.line_column(item.span.start)[0])
+            out = suppressions is not None and suppressions.cover(hit.code, file.line_column(item.span.start)[0])
             out = out or hit.code in ignored or any(hit.code in codes and _below(pointer, top) for top, codes in pointers)
             if out and hit.code != "PG999":
                 suppressed += self._reports(hit)
             else:
                 kept.append(item)
-        suppressions.count_as_used(cut)
-        for problem in suppressions.problems():
-            hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
-            if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
-                suppressed += self._reports(hit)
-            else:
-                kept.append(_Found(Span(problem.start, problem.end), hit, None))
+        if suppressions is not None:
+            suppressions.count_as_used(cut)
+            for problem in suppressions.problems():
+                hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
+                if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
+                    suppressed += self._reports(hit)
+                else:
+                    kept.append(_Found(Span(problem.start, problem.end), hit, None))
         kept = [item for item in kept if self._reports(item.hit)]
         kept.sort(key=_order)
         records = tuple(self._records(path, file, documents, _bounded(kept)))
@@ -216,6 +215,11 @@ class Checker:
         return hit.code in self._selected and (severity != "note" or self._settings.pedantic)
 
     def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
+        if not found:
+            return
+        from promptguard.core.digest import digest
+        from promptguard.linting.cost import Coster
+
         coster = Coster(self._settings.tokenizer)
         inside = documents[0].pointer or "" if file.parent is not None else ""
         shown_path = path.replace(os.sep, "/")
@@ -305,10 +309,21 @@ class _Prompts:
             if os.path.isfile(plain):
                 found.add(plain)
                 continue
+            from promptguard.core.ignore import Patterns
+
             patterns = Patterns([declaration.path])
             targets = find_files([root], (), also=lambda path, patterns=patterns: patterns.covers(parts_below(path, root)))  # type: ignore[misc]
             found.update(target.path for target in targets if target.error is None)
         return found
+
+
+def _suppressions(file: Source, documents: Sequence[Document]) -> Suppressions | None:
+    """The suppressions of a file; most have none."""
+    if DIRECTIVE not in file.text:
+        return None
+    from promptguard.linting.suppress import Suppressions
+
+    return Suppressions(file, documents)
 
 
 def _includes(document: Document) -> bool:

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from promptguard.checks.base import BLOCKS, Block, Document
-from promptguard.core.light import NamedTuple, regex
+from promptguard.core import patterns as re
+from promptguard.core.light import Callable, Iterable, Iterator, NamedTuple, Sequence, lru_cache, regex
 from promptguard.parse.template_nodes import Text
 from promptguard.prompts.counting import BUNDLED, Counter, counter
 

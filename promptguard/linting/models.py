@@ -10,11 +10,6 @@ from promptguard.core.files import read_head
 _MAGIC = b"GGUF"
 
 
-def is_model(path: str) -> bool:
-    """Whether the name of a file says that it is a model in GGUF form, of which the header alone is read."""
-    return path.lower().endswith(".gguf")
-
-
 def model_stamp(path: str, *, named: bool) -> bytes | None:
     """What tells whether a model is still the same, without reading it.
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from promptguard.core.digest import digest
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
-from promptguard.core.light import TYPE_CHECKING, NamedTuple
-from promptguard.linting.models import is_model, model_stamp
+from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
 from promptguard.linting.result import FileResult, LintResult, Record
 from promptguard.linting.select import ALWAYS
-from promptguard.linting.settings import MAX_BYTES, Settings
+from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX, Settings
 
 if TYPE_CHECKING:
     from promptguard.core.discover import Target
@@ -84,7 +81,7 @@ def lint_files(
         done.append(result)
         if result is None:
             waiting.append(_Job(target.path, target.named, size, target.error))
-    fresh = _check(waiting, settings, jobs=jobs or os.cpu_count() or 1, keep=keep)
+    fresh = _check(waiting, settings, jobs=jobs, keep=keep)
     for result in done:
         yield result if result is not None else next(fresh)
     next(fresh, None)  # lets it come to its end, and the processes to theirs
@@ -106,6 +103,8 @@ def find_targets(paths: Sequence[str], plan: Plan, *, as_found: bool = False) ->
 
 def result_key(path: str, named: bool, data: bytes) -> str:
     """The key under which the result of a file is kept: ``path`` as it is shown, since the result says it."""
+    from promptguard.core.digest import digest
+
     return digest(f"{path}\0{os.getcwd()}\0{named}\0".encode("utf-8", "surrogatepass") + data)
 
 
@@ -222,7 +221,9 @@ class _Sieve:
         if target.error is not None:
             return None, 0
         try:
-            if is_model(target.path):
+            if target.path.lower().endswith(MODEL_SUFFIX):
+                from promptguard.linting.models import model_stamp
+
                 stamp = model_stamp(target.path, named=target.named)
                 if stamp is None:
                     return FileResult(target.path, checked=False), 0
@@ -286,7 +287,9 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
     try:
         if job.error is not None:
             raise job.error
-        if is_model(job.path):
+        if job.path.lower().endswith(MODEL_SUFFIX):
+            from promptguard.linting.models import model_stamp
+
             stamp = model_stamp(job.path, named=job.named)
             result = checker.check_model(job.path, named=job.named)
             return result, _key(checker, job, stamp or b""), _MODEL_COSTS
@@ -304,11 +307,13 @@ def _key(checker: Checker, job: _Job, data: bytes) -> str | None:
     return result_key(job.path, job.named, data) if not checker.hurried else None
 
 
-def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int, keep: Cache | None) -> Iterator[FileResult]:
+def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, keep: Cache | None) -> Iterator[FileResult]:
     if not waiting:
         return
-    if jobs > 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM:
-        answers = _in_processes(waiting, settings, jobs)
+    pays = jobs != 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM
+    workers = (jobs or os.cpu_count() or 1) if pays else 1
+    if workers > 1:
+        answers = _in_processes(waiting, settings, workers)
     else:
         from promptguard.linting.check import Checker
 

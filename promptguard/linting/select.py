@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
 
-from promptguard.checks.selectors import resolve
-from promptguard.core.ignore import Patterns
+from promptguard.checks.catalog import RULES
+from promptguard.core.errors import ConfigError
+from promptguard.core.light import Iterable, Sequence
 from promptguard.linting.settings import Settings
 
 ALWAYS = frozenset({"PG901", "PG999"})
 """Rules that report whatever is selected: what they find keeps promptguard from judging."""
+
+_BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
 
 
 def selected_codes(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
@@ -44,6 +46,36 @@ def resolve_all(selectors: Iterable[str]) -> frozenset[str]:
     return frozenset().union(*(resolve(selector) for selector in selectors))
 
 
+def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
+    """The codes that a selector stands for: ``PG101``, ``PG1``, ``PG``, ``clock``; letters of either case.
+
+    Args:
+        selector: what the user wrote.
+        where: where, for the error.
+
+    Raises:
+        ConfigError: there is no such rule.
+    """
+    wanted = selector.strip()
+    named = _BY_NAME.get(wanted.lower())
+    if named is not None:
+        return frozenset((named,))
+    prefix = wanted.upper()
+    found = frozenset(code for code in RULES if code.startswith(prefix)) if prefix.startswith("PG") else frozenset()
+    if not found:
+        raise ConfigError(f"there is no rule {selector!r}", where=where, hint=_suggestion(wanted))
+    return found
+
+
+def _suggestion(wanted: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)], n=1)
+    if not close:
+        return "promptguard rule lists them"
+    return f"did you mean {close[0].upper() if close[0].upper() in RULES else close[0]}?"
+
+
 def _lengths(selectors: Sequence[str]) -> dict[str, int]:
     """For each code that is meant the length of the selector that fits best; a name is as long as a code."""
     lengths: dict[str, int] = {}
@@ -67,6 +99,12 @@ class Exceptions:
 
     def __init__(self, settings: Settings) -> None:
         self._root = settings.root
+        self._files: list[tuple[Patterns, frozenset[str]]] = []
+        self._pointers: list[tuple[Patterns, str, frozenset[str]]] = []
+        if not settings.per_file_ignores and not settings.pointer_ignores:
+            return
+        from promptguard.core.ignore import Patterns
+
         self._files = [(Patterns([pattern]), resolve_all(codes)) for pattern, codes in settings.per_file_ignores]
         self._pointers = [
             (Patterns([pattern]), pointer, resolve_all(codes)) for pattern, pointer, codes in settings.pointer_ignores

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Any, Mapping, MappingProxyType, NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.checks.base import Block, Syntax
 
+UNUSED = "PG900"
+"""The rule that reports what suppresses nothing."""
+DIRECTIVE = "promptguard:"
+"""What every comment to promptguard begins with."""
+MODEL_SUFFIX = ".gguf"
+"""How the name of a model in GGUF form ends; of such a file the header alone is read."""
 MAX_BYTES = 8 << 20
 """A larger file is not read."""
 
@@ -56,4 +60,4 @@ class Settings(NamedTuple):
     pedantic: bool = False
     tokenizer: str | None = None
     prompts: tuple[PromptDeclaration, ...] = ()
-    rule_options: Mapping[str, Mapping[str, Any]] = {}
+    rule_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})

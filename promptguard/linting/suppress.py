@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
 
 from promptguard.checks.base import Document
-from promptguard.checks.selectors import resolve
+from promptguard.core import patterns as re
 from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
-from promptguard.core.light import regex
+from promptguard.core.light import Iterable, Iterator, Sequence, regex
 from promptguard.core.source import Source, Span
-from promptguard.parse.markdown import code_ranges
+from promptguard.linting.select import resolve
+from promptguard.linting.settings import DIRECTIVE, UNUSED
 from promptguard.parse.template_nodes import Text
 
-UNUSED = "PG900"
 """The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
 _OWN = frozenset({UNUSED})
-_WORD = "promptguard:"
 _DIRECTIVE = regex(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
 _UNKNOWN = regex(
     r"promptguard:[ \t]{0,20}(?!(?:ignore-file|ignore|block)(?![\w-]))([a-z][\w-]{0,40})"
@@ -91,7 +88,7 @@ class Suppressions:
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
         self._documents = documents
-        self._all = list(_comments(file, documents)) if _WORD in file.text else []
+        self._all = list(_comments(file, documents))
         self._of_line: dict[int | None, list[_Comment]] = {}
         for comment in self._all:
             self._of_line.setdefault(comment.line, []).append(comment)
@@ -119,8 +116,7 @@ class Suppressions:
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""
         text = self._file.text
-        if _WORD in text:
-            yield from _unknown(self._file, self._documents)
+        yield from _unknown(self._file, self._documents)
         for comment in self._all:
             start, end = comment.directive
             if comment.codes is None:
@@ -170,7 +166,7 @@ def _comments(file: Source, documents: Sequence[Document]) -> Iterator[_Comment]
             last = bisect_right(starts, comment.end)
             next_line[line] = next_line.get(last + 1, last + 1)
             line = next_line[line]
-        if not text[slice(*comment.directive)].removeprefix(_WORD).lstrip().startswith("ignore-file"):
+        if not text[slice(*comment.directive)].removeprefix(DIRECTIVE).lstrip().startswith("ignore-file"):
             comment.line = line
     yield from found
 
@@ -215,6 +211,8 @@ def _unknown(file: Source, documents: Sequence[Document]) -> Iterator[Problem]:
         if _comment_around(file, documents, match) is None:
             continue
         if quoted is None:
+            from promptguard.parse.markdown import code_ranges
+
             quoted = [*code_ranges(file.text), *_raw_ranges(documents)]
         if any(start <= match.start() < end for start, end in quoted):
             continue

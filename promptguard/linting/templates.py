@@ -14,7 +14,6 @@ from promptguard.core.errors import ConfigError, EngineError, InputError, Templa
 from promptguard.core.files import read_head, read_text
 from promptguard.core.light import Any, NamedTuple
 from promptguard.core.source import Place, Source, Span
-from promptguard.linting.models import is_model
 from promptguard.linting.reading.chat_templates import (
     FoundTemplate,
     embedded_template,
@@ -25,7 +24,7 @@ from promptguard.linting.reading.chat_templates import (
     read_only,
 )
 from promptguard.linting.reading.prompts import Origin
-from promptguard.linting.settings import MAX_BYTES
+from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.conversations import Conversation, conversations
 from promptguard.prompts.counting import Counter
@@ -99,7 +98,7 @@ def find_templates(place: str, name: str | None = None) -> list[FoundTemplate]:
     """
     if place.startswith(("http://", "https://")):
         found = _of_server(place)
-    elif is_model(place) or read_head(place, size=4) == b"GGUF":
+    elif place.lower().endswith(MODEL_SUFFIX) or read_head(place, size=4) == b"GGUF":
         found = model_templates(place)
     else:
         found = _of_file(place)

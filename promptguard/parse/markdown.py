@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from promptguard.core import patterns as re
 
 _FENCE = r"(?m)^[ \t>]*(`{3,}|~{3,})([^\r\n]*)"
 _OPENING = r"---[ \t]*(?:\r\n|\r|\n)"

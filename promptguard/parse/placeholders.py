@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
 
-from promptguard.parse.template_nodes import Block, Expr, Output, Template
+from promptguard.core import patterns as re
+from promptguard.core.light import Callable, Iterator, Sequence
+from promptguard.parse.template_nodes import Expr
 
 Found = tuple[int, int, Expr | None]
 """Start and end with the braces, and what is printed; ``None`` where that cannot be said as an expression."""
@@ -22,19 +22,6 @@ _DOLLAR = r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}"
 _ERB = r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%]|%(?!>)){0,1000})%>"
 _NAME = r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*"
 _WORDS = frozenset({"else", "this"})  # what Handlebars has for itself
-
-
-def outputs(template: Template) -> Iterator[Output]:
-    """Every ``{{ … }}`` of a Jinja template, in source order."""
-    stack = [iter(template.body)]
-    while stack:
-        node = next(stack[-1], None)
-        if node is None:
-            stack.pop()
-        elif isinstance(node, Output):
-            yield node
-        elif isinstance(node, Block):
-            stack.extend(iter(section.body) for section in reversed(node.sections))
 
 
 def find_placeholders(text: str, syntax: str, *, skip: Sequence[tuple[int, int]] = (), start: int = 0) -> list[Found]:

@@ -13,10 +13,8 @@ The parser never raises, takes time linear in the source, and imports nothing th
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
-from promptguard.core.light import regex
+from promptguard.core import patterns as re
+from promptguard.core.light import Callable, regex
 from promptguard.parse.template_expressions import CONSTANTS, STRING, Expressions, Unreadable
 from promptguard.parse.template_nodes import (
     Block,

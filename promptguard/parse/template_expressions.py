@@ -6,10 +6,9 @@ apart where the grammar asks. Operators are read with a stack of their own, so o
 
 from __future__ import annotations
 
-import re
 from itertools import accumulate
-from operator import add
 
+from promptguard.core import patterns as re
 from promptguard.core.light import regex
 from promptguard.parse.template_nodes import (
     Attr,
@@ -114,7 +113,7 @@ class Expressions:
         tokens.append("")
         self.tokens = tokens
         self.starts = starts = [*accumulate(map(len, pieces), initial=start)]
-        self.ends = [*map(add, starts, map(len, tokens))]
+        self.ends = [*map(int.__add__, starts, map(len, tokens))]
         self.at = self.depth = 0
 
     def unexpected(self, at: int) -> Unreadable:

@@ -6,7 +6,7 @@ points in the text as it is in the file (line ends and byte order mark included)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from promptguard.core.light import Iterator
 
 
 class Node:
@@ -321,3 +321,16 @@ class Template(Node):
         self.text = text
         self.body = body
         self.errors = errors
+
+
+def outputs(template: Template) -> Iterator[Output]:
+    """Every ``{{ … }}`` of a Jinja template, in source order."""
+    stack = [iter(template.body)]
+    while stack:
+        node = next(stack[-1], None)
+        if node is None:
+            stack.pop()
+        elif isinstance(node, Output):
+            yield node
+        elif isinstance(node, Block):
+            stack.extend(iter(section.body) for section in reversed(node.sections))

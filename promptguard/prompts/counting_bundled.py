@@ -8,11 +8,9 @@ It is here for the time that it takes to start: some milliseconds, without a lib
 from __future__ import annotations
 
 from bisect import insort
-from collections import Counter as Tally
-from functools import cached_property
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import regex
+from promptguard.core.light import count_elements, regex
 
 _MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"  # out of the model, by scripts/build_tiny_model.py
 
@@ -71,6 +69,7 @@ class Bundled:
         self._letters = _letters()
         self._counts: dict[str, int] = {}
         self._ids: dict[str, list[int]] = {}
+        self._all_numbers: dict[str, int] = {}
 
     def count(self, text: str) -> int:
         """The number of tokens of a text."""
@@ -78,7 +77,9 @@ class Bundled:
         total = len(parts) - 1
         counts = self._counts
         pieces = (_SPLIT_ASCII if text.isascii() else _SPLIT).finditer
-        for piece, times in Tally(piece[0] for part in parts for piece in pieces(part)).items():
+        times_found: dict[str, int] = {}
+        count_elements(times_found, (piece[0] for part in parts for piece in pieces(part)))
+        for piece, times in times_found.items():
             size = counts.get(piece)
             if size is None:
                 if len(counts) >= _CACHED_PIECES:
@@ -112,12 +113,14 @@ class Bundled:
         self._ids[piece] = part
         return part
 
-    @cached_property
+    @property
     def _numbers(self) -> dict[str, int]:
         """The id of each token: the letters of the bytes, what the merges make in their order, the special tokens."""
-        letters = [self._letters.get(byte, chr(byte)) for byte in range(256)]
-        made = [merge.replace(" ", "", 1) for merge in self._ranks]
-        return {token: number for number, token in enumerate([*letters, *made, *_MARKS])}
+        if not self._all_numbers:
+            letters = [self._letters.get(byte, chr(byte)) for byte in range(256)]
+            made = [merge.replace(" ", "", 1) for merge in self._ranks]
+            self._all_numbers = {token: number for number, token in enumerate([*letters, *made, *_MARKS])}
+        return self._all_numbers
 
     def _word(self, piece: str) -> str:
         return piece.encode("utf-8", "replace").decode("latin-1").translate(self._letters)

@@ -7,10 +7,9 @@ used in many senses counts only in the sense that varies (``current_date``, but 
 from __future__ import annotations
 
 import itertools
-import re
-from functools import lru_cache
 
-from promptguard.core.light import Literal, regex
+from promptguard.core import patterns as re
+from promptguard.core.light import Literal, lru_cache, regex
 
 Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"]
 

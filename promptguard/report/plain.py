@@ -1,8 +1,14 @@
-"""Untrusted text for a terminal: made harmless, measured, cut and marked. Light to import."""
+"""Untrusted text for a terminal: made harmless, measured, cut, marked and coloured. Light to import."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from promptguard.core.light import Callable, Sequence
+
+BOLD, DIM, CYAN = "1", "2", "36"
+SEVERITY = {"error": "1;31", "warning": "1;33", "note": "1;36"}
+
+Paint = Callable[[str, str], str]
+"""Takes a text and the parameters of an ANSI colour."""
 
 _TAB = 4
 
@@ -97,3 +103,11 @@ def _window(widths: Sequence[int], start: int, cells: int) -> tuple[int, int]:
         first -= 1
         used += widths[first]
     return first, last
+
+
+def painter(color: bool) -> Paint:
+    return _painted if color else lambda text, _: text
+
+
+def _painted(text: str, style: str) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from promptguard.checks.base import Block, Document
 from promptguard.core.source import Source
-from promptguard.linting.reading.declared import context_values, find_declaration
 from promptguard.linting.reading.evidence import begins_like_prompt, head_begins_like_prompt, is_foreign_text
 from promptguard.linting.reading.names import (
     file_kind,
@@ -19,8 +18,7 @@ from promptguard.linting.reading.names import (
     says_prompt,
 )
 from promptguard.linting.reading.prompts import Origin, make_document, text_document
-from promptguard.linting.settings import Settings
-from promptguard.parse.markdown import front_matter
+from promptguard.linting.settings import PromptDeclaration, Settings
 
 _MARK = "promptguard: block"
 
@@ -58,7 +56,15 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
 
 def is_declared(path: str, settings: Settings) -> bool:
     """Whether the configuration says that a file is a prompt."""
-    return find_declaration(path, settings) is not None
+    return _declaration(path, settings) is not None
+
+
+def _declaration(path: str, settings: Settings) -> PromptDeclaration | None:
+    if not settings.prompts:
+        return None
+    from promptguard.linting.reading.declared import find_declaration
+
+    return find_declaration(path, settings)
 
 
 def read_documents(path: str, text: str, settings: Settings, *, bom: bool = False, named: bool = False) -> list[Document]:
@@ -80,9 +86,11 @@ def read_documents(path: str, text: str, settings: Settings, *, bom: bool = Fals
     """
     if "\0" in text:
         return []
-    declaration = find_declaration(path, settings)
+    declaration = _declaration(path, settings)
     origin = Origin(path, bom=bom)
     if declaration is not None:
+        from promptguard.linting.reading.declared import context_values
+
         origin = Origin(
             declaration.name or path,
             declaration.block,
@@ -127,8 +135,7 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
 def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
     if is_template_file(path) and origin.syntax in (None, "jinja"):
         return [make_document(Source(path, text, "chat-template"), origin, base, "jinja")]
-    matter = front_matter(text)
-    start = matter[2] if matter else 0
+    start = _behind_front_matter(text)
     if not declared:
         if is_foreign_template(path):
             return []
@@ -144,6 +151,15 @@ def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool)
     return [make_document(source, origin, base, "jinja", start=start)]
 
 
+def _behind_front_matter(text: str) -> int:
+    if not text.startswith("---"):
+        return 0
+    from promptguard.parse.markdown import front_matter
+
+    matter = front_matter(text)
+    return matter[2] if matter else 0
+
+
 def _emits_tools(text: str) -> bool:
     from promptguard.toolschema.marks import seems_tools
 
@@ -151,8 +167,7 @@ def _emits_tools(text: str) -> bool:
 
 
 def _text(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
-    matter = front_matter(text)
-    start = matter[2] if matter else 0
+    start = _behind_front_matter(text)
     if not (
         declared
         or says_prompt(path)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from functools import lru_cache
 
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.light import TYPE_CHECKING
+from promptguard.core.light import TYPE_CHECKING, Mapping, lru_cache
 from promptguard.linting.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:

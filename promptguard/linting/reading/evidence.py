@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from promptguard.core import patterns as re
 from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from promptguard.checks.base import Block, Document, Embedding, Kind, Placeholder, Syntax
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import Mapping, MappingProxyType, NamedTuple, Sequence
 from promptguard.core.source import Source
 from promptguard.linting.reading.blocks import Switch, chat_marks, comment_marks, in_texts, regions, role_lines, template_blocks
 from promptguard.linting.reading.evidence import is_chat_template
-from promptguard.parse.placeholders import find_placeholders, outputs
 from promptguard.parse.template import parse_template
-from promptguard.parse.template_nodes import Comment, Template, Text
+from promptguard.parse.template_nodes import Comment, Template, Text, outputs
 
 
 class Origin(NamedTuple):
@@ -30,7 +27,7 @@ class Origin(NamedTuple):
     syntax: Syntax | None = None
     stable: frozenset[str] = frozenset()
     dynamic: frozenset[str] = frozenset()
-    known: Mapping[str, object] = {}
+    known: Mapping[str, object] = MappingProxyType({})
     bom: bool = False
 
 
@@ -75,6 +72,8 @@ def make_document(
         switches = template_blocks(template, base)
         placeholders = [Placeholder(node.start, node.end, node.expression) for node in outputs(template)]
     elif syntax is not None:
+        from promptguard.parse.placeholders import find_placeholders
+
         placeholders = [Placeholder(*found) for found in find_placeholders(text, syntax, skip=skip, start=start)]
     if not switches and kind == "prompt":
         switches = role_lines(text, start, certain=roles) or chat_marks(text, start)

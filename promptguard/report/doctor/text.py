@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from promptguard.diagnosis.catalog import AREA, AREAS
 from promptguard.diagnosis.result import Check, Diagnosis, Status
 from promptguard.report.doctor.words import STATUS, effort, subject, summary
-from promptguard.report.findings.terminal import BOLD, DIM, Paint, painter
-from promptguard.report.plain import encodable, visible
+from promptguard.report.plain import BOLD, DIM, Paint, encodable, painter, visible
 
 _COLORS: dict[Status, str] = {"ok": "32", "at-risk": "33", "in-the-way": "1;31", "unknown": "1;33"}
 _STATUS = max(map(len, STATUS.values()))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
-from promptguard.core.light import TYPE_CHECKING
+from promptguard.core.light import TYPE_CHECKING, Callable, Iterator, Sequence
 
 if TYPE_CHECKING:
     from pathlib import Path

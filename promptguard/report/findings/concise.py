@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from promptguard.linting.result import LintResult
-from promptguard.report.findings.terminal import BOLD, SEVERITY, ending, painter
-from promptguard.report.findings.words import plural, where
-from promptguard.report.plain import encodable, visible
+from promptguard.report.findings.words import ending, plural, where
+from promptguard.report.plain import BOLD, SEVERITY, encodable, painter, visible
 
 
 def render(result: LintResult, *, color: bool, statistics: bool, encoding: str) -> Iterator[str]:

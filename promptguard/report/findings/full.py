@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import Iterator, NamedTuple
 from promptguard.linting.result import LintResult, Record
-from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, ending, painter
-from promptguard.report.findings.words import cost, mend, where
-from promptguard.report.plain import encodable, marked, visible
+from promptguard.report.findings.words import cost, ending, mend, where
+from promptguard.report.plain import BOLD, CYAN, DIM, SEVERITY, Paint, encodable, marked, painter, visible
 
 _CELLS = 100
 """Width that an excerpt may take."""

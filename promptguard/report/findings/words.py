@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import Iterator, NamedTuple
 from promptguard.linting.result import LintResult, Record, RecordedFix
-from promptguard.report.plain import visible
+from promptguard.report.plain import BOLD, DIM, Paint, visible
 
 _WHEN = {
     "request": "on every request",
@@ -122,3 +122,18 @@ def by_rule(result: LintResult) -> list[RuleCount]:
         for code, records in found.items()
     ]
     return sorted(counts, key=lambda item: (-item.findings, item.code))
+
+
+def ending(result: LintResult, paint: Paint, *, statistics: bool) -> Iterator[str]:
+    """The lines behind the findings: what was not checked, statistics where asked for, and the summary."""
+    for path, reason in result.skipped:
+        yield f"{paint(visible(path), BOLD)}: not checked: {visible(reason)}\n"
+    if statistics and result.records:
+        rules = by_rule(result)
+        size = max(len(rule.name) for rule in rules)
+        yield paint(f"findings  {'rule':<{size + 6}}  most tokens lost", DIM) + "\n"
+        for rule in rules:
+            tokens = "" if rule.tokens_lost is None else f"{rule.tokens_lost:,}"
+            yield f"{rule.findings:>8,}  {rule.code} {rule.name:<{size}}  {tokens:>16}".rstrip() + "\n"
+        yield "\n"
+    yield paint(summary(result), BOLD) + "\n"

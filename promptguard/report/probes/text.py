@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from promptguard.probing.result import Difference, Probed
-from promptguard.report.findings.terminal import BOLD, DIM, SEVERITY, Paint, painter
-from promptguard.report.plain import encodable, fit, visible
+from promptguard.report.plain import BOLD, DIM, SEVERITY, Paint, encodable, fit, painter, visible
 from promptguard.report.probes.words import VERDICTS, error, headline, lost, place, says_how, summary, title
 
 _CELLS = 100

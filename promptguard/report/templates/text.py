@@ -10,9 +10,8 @@ from promptguard.core.errors import TemplateError
 from promptguard.core.source import Place
 from promptguard.linting.templates import Story, Verdict
 from promptguard.prompts.preservation.result import Break, Defect, Preservation, Turn, Unrendered
-from promptguard.report.findings.terminal import BOLD, CYAN, DIM, SEVERITY, Paint, painter
 from promptguard.report.findings.words import plural
-from promptguard.report.plain import encodable, fit, marked, visible, width
+from promptguard.report.plain import BOLD, CYAN, DIM, SEVERITY, Paint, encodable, fit, marked, painter, visible, width
 from promptguard.report.templates.words import MODES, VERDICTS, features, name, title, when
 
 _CELLS = 100
