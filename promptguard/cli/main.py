@@ -23,11 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
     code = _run(arguments)
-    if own_process and arguments[0] == "lint" and "click" not in sys.modules and "multiprocessing" not in sys.modules:
+    if own_process and arguments[0] == "lint":
         from promptguard.core.patterns import keep
 
         keep()
-        _leave(code)
+        if "click" not in sys.modules and "multiprocessing" not in sys.modules:
+            _leave(code)
     sys.exit(code)
 
 

@@ -81,7 +81,7 @@ def keep() -> None:
     import marshal
 
     try:
-        made = {key: _code(key) for key in _new}
+        made = {(pattern, int(flags)): _code(pattern, int(flags)) for pattern, flags in _new}
         kept = (_kept or {}) if len(_kept or {}) + len(made) <= _MOST else {}
         data = marshal.dumps((sys.version, {**kept, **made}))
     except Exception:  # of internals nothing is promised
@@ -138,7 +138,7 @@ def _read() -> dict[tuple[str | bytes, int], bytes]:
     return kept if version == sys.version and isinstance(kept, dict) else {}
 
 
-def _code(key: tuple[str | bytes, int]) -> bytes:
+def _code(pattern: str | bytes, flags: int) -> bytes:
     """What ``re.compile`` would give to ``_sre.compile`` behind the pattern: flags, code, groups, and their names both ways."""
     import marshal
     from array import array
@@ -148,7 +148,6 @@ def _code(key: tuple[str | bytes, int]) -> bytes:
     except ImportError:  # Python 3.10
         import sre_compile as _compiler
         import sre_parse as _parser
-    pattern, flags = key
     parsed = _parser.parse(pattern, flags)
     words = array("I", map(int, _compiler._code(parsed, flags)))
     numbers = dict(parsed.state.groupdict)

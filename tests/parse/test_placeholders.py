@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.parse.placeholders import find_placeholders, outputs
+from promptguard.parse.placeholders import find_placeholders
 from promptguard.parse.template import parse_template
-from promptguard.parse.template_nodes import Attr, Call, Expr, Item, Name
+from promptguard.parse.template_nodes import Attr, Call, Expr, Item, Name, outputs
 
 
 def found(text: str, syntax: str, **options) -> list[tuple[str, str | None]]:

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import marshal
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from promptguard.core import patterns
+
+TEXT = "Today: {{ now() }} ünd 12:30,\r\n\t'a\\'b' 0xFF __x__ \u2028 <|im_end|> {% raw %} %{ }}"
+CACHE = f"promptguard/patterns.{sys.implementation.cache_tag}"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the cache of a process that has compiled nothing yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    _forget(monkeypatch)
+    return tmp_path / CACHE
+
+
+def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "_patterns", {})
+    monkeypatch.setattr(patterns, "_kept", None)
+    monkeypatch.setattr(patterns, "_new", [])
+
+
+def _used_by_lint(folder: Path) -> dict[tuple[str | bytes, int], bytes]:
+    """The patterns that a process needs for files of several kinds, as it keeps them."""
+    texts = {
+        "a.j2": "You are {{ now() }} {% if a %}12:30{% endif %}\u200b \n{# promptguard: ignore[PG301] #}",
+        "prompts/b.md": "Today is 2024-05-05, session id: 3f2504e0-4f89-41d3\nuser:\n```\n{x}\n```\n{user_id} {now_at}",
+        "tools.json": '[{"name": "b", "description": "x ", "input_schema": {"type": "object"}}]',
+        "c.prompt": "---\nmodel: x\n---\nsystem:\nYou are {{a}} ${b}",
+    }
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    command = [sys.executable, "-m", "promptguard", "lint", "--no-cache", "--pedantic", "."]
+    assert subprocess.run(command, cwd=folder, env=environment, capture_output=True).returncode == 1
+    _, kept = marshal.loads((folder / "cache" / CACHE).read_bytes())
+    return kept  # type: ignore[no-any-return]
+
+
+def test_a_kept_pattern_is_what_re_compiles(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = _used_by_lint(tmp_path)
+    assert len(kept) > 30
+    monkeypatch.setattr(patterns, "_kept", kept)
+    for pattern, flags in kept:
+        mine, theirs = patterns.compile(pattern, flags), re.compile(pattern, flags)
+        assert (mine.flags, mine.groups, mine.groupindex) == (theirs.flags, theirs.groups, theirs.groupindex)
+        text = TEXT.encode() if isinstance(pattern, bytes) else TEXT
+        assert [match.regs for match in mine.finditer(text)] == [match.regs for match in theirs.finditer(text)]
+        assert mine == theirs  # flags, pattern and code
+    assert patterns._new == []
+
+
+def test_the_next_process_does_without_re(tmp_path: Path) -> None:
+    _used_by_lint(tmp_path)
+    check = "import sys; from promptguard.cli.main import _run; _run(['lint', '--no-cache', 'a.j2']); print('re' in sys.modules)"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {check}"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_what_is_kept_is_found_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert patterns.search(r"(?P<hour>\d\d):", TEXT)["hour"] == "12"  # type: ignore[index]
+    patterns.keep()
+    _forget(monkeypatch)
+    monkeypatch.setattr(re, "compile", None)
+    assert patterns.search(r"(?P<hour>\d\d):", TEXT)["hour"] == "12"  # type: ignore[index]
+    assert list(cache.parent.iterdir()) == [cache]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff",
+        marshal.dumps(1),
+        marshal.dumps((sys.version, 3)),
+        marshal.dumps(("another Python", {("a+", 0): b"x"})),
+        marshal.dumps((sys.version, {("a+", 0): b"x"})),
+        marshal.dumps((sys.version, {("a+", 0): marshal.dumps((32, b"\1\2\3\4" * 9, 0, {}, (None,)))})),
+    ],
+)
+def test_a_broken_cache_is_no_cache(cache: Path, content: bytes) -> None:
+    cache.parent.mkdir()
+    cache.write_bytes(content)
+    assert patterns.findall("a+", "aab a") == ["aa", "a"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+def test_a_cache_of_another_user_is_not_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns.compile("a+")
+    patterns.keep()
+    _forget(monkeypatch)
+    monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
+    patterns.compile("a+")
+    assert patterns._new == [("a+", 0)]
+
+
+def test_nothing_is_kept_where_python_keeps_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns.compile("a+")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    patterns.keep()
+    assert not cache.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(cache: Path) -> None:
+    cache.parent.write_text("")
+    patterns.compile("a+")
+    patterns.keep()
+    assert cache.parent.read_text() == ""
+
+
+def test_what_other_versions_left_goes_when_there_is_too_much(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "_MOST", 2)
+    for number in range(4):
+        patterns.compile(f"a{number}")
+        patterns.keep()
+        _forget(monkeypatch)
+    _, kept = marshal.loads(cache.read_bytes())
+    assert set(kept) == {("a2", 0), ("a3", 0)}
+
+
+def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    assert patterns._path() is None
