@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SKIPPED_FOLDERS = frozenset({"node_modules", "site-packages", "venv", "__pycache__"})
 """Folders of other people's files; those whose name begins with a dot are skipped as well."""
 _MAX_IGNORE_FILE = 1 << 20
+_new = tuple.__new__
 
 
 class Target(NamedTuple):
@@ -65,6 +66,8 @@ def find_files(
         also: asked for each other file, with its absolute path, whether it is wanted.
         as_found: take files that are named, and lie below the current folder, only as if they were found there.
     """
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        return list(_walk(os.path.normpath(paths[0]), suffixes, excluded, also))
     found: dict[str, Target] = {}
     only: set[str] = set()
     for path in sorted(os.path.normpath(path) for path in paths):
@@ -115,28 +118,41 @@ def _walk(
     above = _rules_above(top)
     if _ignored(os.path.basename(top), _applied(above, os.path.dirname(top)), folder=True):
         above = []  # it is named all the same
-    stack: list[tuple[str, str, list[Rule]]] = [(_prefix(root), top, above)]
+    stack = [_Folder(_prefix(root), top, above, excluded)]
     while stack:
-        prefix, place, rules = stack.pop()
-        children, error = _children(prefix)
-        if error is not None:
-            yield Target(error.where or root, named=False, error=error)
-            continue
-        if any(name == ".gitignore" for name, _, _ in children):
-            rules = rules + _own_rules(place)
-        applied = _applied([*rules, *excluded], place)
-        for name, is_folder, is_file in children:
-            if name.startswith(".") or (only is not None and prefix + name not in only):
+        folder = stack[-1]
+        prefix, place, applied = folder.prefix, folder.place, folder.applied
+        if folder.error is not None:
+            yield Target(folder.error.where or root, named=False, error=folder.error)
+        for name, is_folder, is_file in folder.entries:
+            if name[0] == "." or (only is not None and prefix + name not in only):
                 continue
             if is_folder:
-                if name not in SKIPPED_FOLDERS and not _ignored(name, applied, folder=True):
-                    stack.append((f"{prefix}{name}{os.sep}", os.path.join(place, name), rules))
+                if name not in SKIPPED_FOLDERS and not (applied and _ignored(name, applied, folder=True)):
+                    stack.append(_Folder(f"{prefix}{name}{os.sep}", os.path.join(place, name), folder.rules, excluded))
+                    break  # what is in it comes before what is behind it
             elif (
                 is_file
                 and (name.lower().endswith(suffixes) or (also is not None and also(os.path.join(place, name))))
-                and not _ignored(name, applied, folder=False)
+                and not (applied and _ignored(name, applied, folder=False))
             ):
-                yield Target(prefix + name, False, None)  # by position: there may be many thousands
+                yield _new(Target, (prefix + name, False, None))  # there may be many thousands
+        else:
+            stack.pop()
+
+
+class _Folder:
+    """A folder that is being looked through: its entries in the order of their names, and the rules for what is in it."""
+
+    __slots__ = ("applied", "entries", "error", "place", "prefix", "rules")
+
+    def __init__(self, prefix: str, place: str, rules: list[Rule], excluded: Sequence[Rule]) -> None:
+        self.prefix = prefix
+        self.place = place
+        children, self.error = _children(prefix)
+        self.entries = iter(sorted(children))
+        self.rules = rules + _own_rules(place) if any(name == ".gitignore" for name, _, _ in children) else rules
+        self.applied = _applied([*self.rules, *excluded], place)
 
 
 def _prefix(folder: str) -> str:

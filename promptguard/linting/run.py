@@ -51,6 +51,7 @@ class _Job(NamedTuple):
     error: InputError | None
 
 
+_new = tuple.__new__
 _Answer = tuple[FileResult, "str | None", int]  # what is found, the key to keep it under, and bytes that take as long to check
 
 
@@ -218,26 +219,23 @@ class _Sieve:
 
     def result(self, target: Target) -> tuple[FileResult | None, int]:
         """The result of such a file; of another one ``None`` and its size, as far as it was read."""
-        if target.error is not None:
+        path, named, error = target
+        if error is not None:
             return None, 0
         try:
-            if target.path.lower().endswith(MODEL_SUFFIX):
+            if path[-5:].lower() == MODEL_SUFFIX:
                 from promptguard.linting.models import model_stamp
 
-                stamp = model_stamp(target.path, named=target.named)
+                stamp = model_stamp(path, named=named)
                 if stamp is None:
-                    return FileResult(target.path, checked=False), 0
+                    return FileResult(path, checked=False), 0
                 return self._kept(target, stamp, _MODEL_COSTS), _MODEL_COSTS
-            data = read_head(target.path, size=_HEAD)
-            whole = len(data) < _HEAD
-            found = self._kept(target, data, len(data)) if whole else None
-            if found is not None:
-                return found, 0
-            if not target.named and not self._holds(target.path, data):
-                return FileResult(target.path, False, (), 0, None), 0  # by position: there may be many thousands
-            if not whole:
-                data = read_bytes(target.path, limit=MAX_BYTES)
-                found = self._kept(target, data, len(data))
+            data = read_head(path, size=_HEAD)
+            if not named and not self._holds(path, data):
+                return _new(FileResult, (path, False, (), 0, None, False)), 0  # there may be many thousands
+            if len(data) == _HEAD:
+                data = read_bytes(path, limit=MAX_BYTES)
+            found = self._kept(target, data, len(data))
         except InputError:
             return None, 0  # it is said where the file is checked
         return found, len(data)
@@ -249,7 +247,7 @@ class _Sieve:
 
     def _holds(self, path: str, head: bytes) -> bool:
         if self._may_hold is None:
-            from promptguard.linting.reading import may_hold_prompt  # not needed where all results are in the cache
+            from promptguard.linting.reading import may_hold_prompt  # not needed where the user names the files
 
             self._may_hold = may_hold_prompt
         name = path if os.sep == "/" else path.replace(os.sep, "/")

@@ -25,7 +25,10 @@ _SUSPICIOUS = {kind: [re.compile(pattern) for pattern in patterns] for kind, pat
 
 def may_hold_tools(data: bytes) -> bool:
     """``False`` where the bytes can hold no tool schemas that anybody wrote; quick."""
-    return any(mark in data for mark in _MARKS)
+    for mark in _MARKS:  # noqa: SIM110 - faster than any(), and asked of every file
+        if mark in data:
+            return True
+    return False
 
 
 def seems_tools(text: str, kind: Literal["json", "jsonl", "yaml"]) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Block, Document
+from promptguard.core.light import Callable, lru_cache
 from promptguard.core.source import Source
 from promptguard.linting.reading.evidence import begins_like_prompt, head_begins_like_prompt, is_foreign_text
 from promptguard.linting.reading.names import (
+    FileKind,
     file_kind,
     inner_suffix,
     is_for_people,
@@ -21,6 +23,8 @@ from promptguard.linting.reading.prompts import Origin, make_document, text_docu
 from promptguard.linting.settings import PromptDeclaration, Settings
 
 _MARK = "promptguard: block"
+_MARK_BYTES = _MARK.encode()
+_NEVER_SERVING = frozenset(("text", "jinja", "json", "jsonl"))  # but for names such as Dockerfile.j2 and .env.txt
 
 
 def may_hold_prompt(path: str, head: bytes) -> bool:
@@ -33,10 +37,10 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
     kind = file_kind(path)
     if b"\0" in head:
         return False
-    if kind == "jinja":
+    if kind == "text":
+        held = says_prompt(path) or _MARK_BYTES in head or (head_begins_like_prompt(head) and not is_for_people(path))
+    elif kind == "jinja":
         held = not is_foreign_template(path)
-    elif kind == "text":
-        held = says_prompt(path) or _MARK.encode() in head or (head_begins_like_prompt(head) and not is_for_people(path))
     elif kind == "prompty":
         held = True
     elif kind is None:
@@ -44,14 +48,26 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
     elif kind == "json" and is_template_json(path):
         held = True
     else:
-        from promptguard.linting.reading.data import may_hold_data
-
-        held = may_hold_data(path, kind, head)
+        held = _may_hold_data()(path, kind, head)
     if held:
         return True
+    if kind in _NEVER_SERVING and "file" not in (lower := path.lower()) and ".env" not in lower:
+        return False
+    return _may_serve()(path, head)
+
+
+@lru_cache(maxsize=1)
+def _may_hold_data() -> Callable[[str, FileKind, bytes], bool]:
+    from promptguard.linting.reading.data import may_hold_data
+
+    return may_hold_data
+
+
+@lru_cache(maxsize=1)
+def _may_serve() -> Callable[[str, bytes], bool]:
     from promptguard.linting.reading.serving import may_serve
 
-    return may_serve(path, head)
+    return may_serve
 
 
 def is_declared(path: str, settings: Settings) -> bool:
