@@ -3,8 +3,8 @@
 The commands are run as the scripts that pip writes for them: the one of pip 26, which imports nothing but the command, and the
 one of earlier pips, whose ``import re`` makes ``--version`` slower. Two small files are checked: a clean one, and one with a
 finding, for which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them,
-and with ``--no-cache``. Processor time is compared, each run with that of ``--version`` next to it, and the median of many is given:
-neither other work nor the frequency of the processor shows. Clock time is printed too.
+and with ``--no-cache``. Processor time is compared, each run with that of ``--version`` next to it, and the median of many is
+given: neither other work nor the frequency of the processor shows. Clock time is printed too.
 
 As modules are, patterns are compiled in the first run and kept for the next. What a run takes that has to compile them again is
 printed at the end and not judged.
