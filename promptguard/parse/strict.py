@@ -90,13 +90,23 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
     try:
         value = (_EXACT if exact_numbers else _PYTHON).decode(text)
     except json.JSONDecodeError as error:
-        problem = re.sub("( starting)? at$", "", error.msg.lower())
-        raise InputError(f"not JSON: {problem}", where=_at(source, start + error.pos)) from None
+        problem, at = _problem(text, error)
+        raise InputError(f"not JSON: {problem}", where=_at(source, start + at)) from None
     except (_RefusedError, RecursionError, ValueError):
         _refuse(source, start, text, exact_numbers)
     if deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):
         _check(source, start, text, exact_numbers)
     return value
+
+
+def _problem(text: str, error: json.JSONDecodeError) -> tuple[str, int]:
+    """What is wrong, and where, in the same words for every version of Python."""
+    at = error.pos
+    before = text[:at].rstrip(" \t\r\n")
+    comma = at if text.startswith(",", at) and "trailing comma" in error.msg else len(before) - 1  # the first since Python 3.13
+    if text.startswith(",", comma) and (comma == at or text.startswith(("]", "}"), at)):
+        return "a comma ahead of the closing bracket", comma
+    return re.sub("( starting)? at$", "", error.msg.lower()), at
 
 
 class _RefusedError(Exception):

@@ -268,7 +268,7 @@ def test_a_value_across_the_lines_of_yaml() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("[" + tool("a") + ",]", "]", "not JSON: expecting value"),
+        ("[" + tool("a") + ",]", ",", "not JSON: a comma ahead of the closing bracket"),
         (listed(tool("a"))[:-2], "}", "not JSON: expecting ',' delimiter"),
         (listed(tool("a", '{"type":"object","maximum":NaN}')), "N", "NaN is not JSON"),
         (listed(tool("a").replace('"a"', '"\\ud800"')), '"', "a lone surrogate in a text"),

@@ -105,7 +105,7 @@ def test_refused(name: str, content: str | bytes, expected: str) -> None:
         ('"string"', "-Infinity", "a.json:20:21: "),
         ('"string"', "1e999", "a.json:20:21: "),
         ('"string"', '"\\ud800"', "a.json:20:21: "),
-        ('"string"', "[" * 5000, "a.json:20:"),
+        ('"string"', "[" * 5000 + "]" * 5000, "a.json:20:"),
         ('"string"', "", "a.json:21:11: "),
     ],
 )

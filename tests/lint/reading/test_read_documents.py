@@ -147,7 +147,7 @@ def test_a_context_file_that_cannot_be_used(tmp_path: Path, content: str | None)
 @pytest.mark.parametrize(
     ("path", "text", "named", "where"),
     [
-        ("a.json", '{"a": 1,}', True, "a.json:1:9"),
+        ("a.json", '{"a": 1,}', True, "a.json:1:8"),
         ("prompts/a.json", "{\n]", False, "prompts/a.json:2:1"),
         ("a.yaml", "a: [1", True, "a.yaml:2:1"),
         ("prompts/a.yaml", "a: 'x\n", False, "prompts/a.yaml:2:1"),
