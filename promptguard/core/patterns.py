@@ -158,8 +158,9 @@ def _code(pattern: str | bytes, flags: int) -> bytes:
 
 
 def _path() -> str | None:
+    """The file of the patterns; a relative cache folder does not count, as the XDG base directory specification has it."""
+    folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or ""
+    if not os.path.isabs(folder):  # noqa: PTH117
+        folder = os.path.join(os.environ.get("HOME", ""), ".cache")  # noqa: PTH118
     tag: str | None = sys.implementation.cache_tag
-    folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    if not folder:
-        folder = os.environ.get("HOME", "") + "/.cache"
     return f"{folder}/promptguard/patterns.{tag}" if tag and os.path.isabs(folder) else None  # noqa: PTH117

@@ -132,6 +132,19 @@ def test_what_other_versions_left_goes_when_there_is_too_much(cache: Path, monke
     assert set(kept) == {("a2", 0), ("a3", 0)}
 
 
-def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
-    assert patterns._path() is None
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x"),
+        ({"XDG_CACHE_HOME": "x", "HOME": "/h"}, "/h/.cache"),
+        ({"HOME": "/h"}, "/h/.cache"),
+        ({}, None),
+        ({"HOME": "h"}, None),
+    ],
+)
+def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str | None) -> None:
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert patterns._path() == (f"{folder}/{CACHE}" if folder else None)
