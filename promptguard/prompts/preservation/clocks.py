@@ -24,6 +24,7 @@ _LATER = timedelta(days=400, hours=1, minutes=1, seconds=1)  # year, month, day,
 _RATES: tuple[tuple[Changes, timedelta], ...] = (
     ("request", timedelta(seconds=1)),
     ("minute", timedelta(minutes=1)),
+    ("hour", timedelta(hours=1)),
     ("day", timedelta(days=1)),
 )
 _WORDS = re.compile(r"date|time|today|now|day|year|month")
@@ -103,7 +104,7 @@ def _defect(bench: Bench, boundary: Boundary, before: str, after: str, names: fr
     ]
     char = first_difference(before, after)
     found = differing_origin(traces[0], traces[1], char, char)[0]
-    how = {"request": "every second", "minute": "every minute", "day": "every day"}[changes]
+    how = {"request": "every second", "minute": "every minute", "hour": "every hour", "day": "every day"}[changes]
     return Defect(
         "clock",
         "clock",
