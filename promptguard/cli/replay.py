@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -97,8 +98,9 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
         from promptguard.linting.accepted import acceptance
 
         accepted = acceptance(config)
+    lines = not quiet and output_format in ("text", "markdown")
     try:
-        result = execute(settings, inject=inject, progress=progress, accepted=accepted)
+        result = execute(settings, inject=inject, progress=partial(progress, lines=lines), accepted=accepted)
     except PromptguardError as error:
         # An earlier report left in its place would say that all is well.
         result = Result.without_run(str(error))

@@ -195,8 +195,12 @@ def test_what_no_context_can_hold_is_refused_before_an_engine_starts(
     )
 
 
-def test_no_progress_bar_without_a_terminal(replay: Replay) -> None:
-    assert "\r" not in replay().err
+def test_the_progress_in_a_log(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert replay().err == ""
+    monkeypatch.setattr("promptguard.cli.progress.SECONDS", 0.0)
+    labels = ["warm-up", "user 1", "result of get_weather", "user 2"]
+    assert replay().err.splitlines() == [f"promptguard: replay {number}/4 {label}" for number, label in enumerate(labels, 1)]
+    assert [replay(*flags).err for flags in (["-q"], ["--output-format", "json"], ["--output-format", "junit"])] == ["", "", ""]
 
 
 def test_stand_ins_are_listed(replay: Replay, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import signal
 import socket
 import struct
@@ -126,6 +127,12 @@ def test_the_progress_bar_is_gone_when_the_run_ends(folder: Path) -> None:
     assert b"result of get_weather" in shown
     assert shown.endswith(b" \r")
     assert shown.split(b"\r")[-2].strip() == b""
+
+
+def test_a_closed_standard_error_changes_nothing(folder: Path) -> None:
+    command = " ".join([*map(shlex.quote, COMMAND), "--task task --output-format json 2>&-"])
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, timeout=30)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (0, "passed")
 
 
 def _read(descriptor: int) -> bytes:
