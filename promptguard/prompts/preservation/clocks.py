@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from promptguard.core.errors import TemplateError
+from promptguard.core.source import Place
 from promptguard.prompts.blame.base import differing_origin
 from promptguard.prompts.conversations import Conversation
 from promptguard.prompts.divergence import excerpt
@@ -47,6 +48,20 @@ def clocks(bench: Bench, told: Sequence[Conversation], names: frozenset[str]) ->
         known = defects.get(key, defect)
         defects[key] = replace(known, breaks=(*known.breaks, *seen))
     return list(defects.values())
+
+
+def pin_of_clock(defects: Sequence[Defect], place: Place | None) -> str:
+    """The end of a remedy: which variable of the template pins the date, where one was found by trying.
+
+    Args:
+        defects: all that were found in the template.
+        place: what prints the date.
+
+    Returns:
+        Words behind a comma; ``""`` where no variable pins it.
+    """
+    switches = [switch for each in defects if each.kind == "clock" and each.place == place for switch in each.switches]
+    return f", or pin the date: {switches[0]} in chat_template_kwargs" if switches else ""
 
 
 def changed(bench: Bench, told: Sequence[Conversation]) -> list[tuple[Boundary, str, str]]:
