@@ -113,7 +113,12 @@ class Promptguard:
         return result
 
     def assert_prefix_preserving(
-        self, messages: Sequence[Any], tools: object = None, chat_template: str | os.PathLike[str] | None = None
+        self,
+        messages: Sequence[Any],
+        tools: object = None,
+        chat_template: str | os.PathLike[str] | None = None,
+        *,
+        template_name: str | None = None,
     ) -> None:
         """Each prompt of a conversation, with its reply, is the beginning of the next prompt.
 
@@ -121,15 +126,17 @@ class Promptguard:
             messages: the whole conversation in the shape of OpenAI chat.
             tools: what is offered, in any dialect.
             chat_template: the template itself, or a file that holds one; ``None`` for ChatML.
+            template_name: which one, where a file holds several; without it ``tool_use`` where there is one and tools
+                are offered, else the default one.
         """
         __tracebackhide__ = True
         from promptguard.linting.turns import tell_turns
         from promptguard.report.templates import render
-        from promptguard.report.templates.words import VERDICTS
+        from promptguard.report.templates.words import VERDICTS, title
 
         given = os.fspath(chat_template) if chat_template is not None else None
-        story = _do(lambda: tell_turns(messages, tools, given))
-        self._note(f"{story.path} {VERDICTS[story.verdict]}")
+        story = _do(lambda: tell_turns(messages, tools, given, template_name))
+        self._note(f"{title(story)} {VERDICTS[story.verdict]}")
         if story.verdict != "preserving":
             raise AssertionError(render([story], "text").rstrip())
 

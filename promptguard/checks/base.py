@@ -41,7 +41,7 @@ TOKENS_BEHIND = "\0"
 """Stands in a message for "n tokens": the static ones behind the place, which the engine counts."""
 MAX_HITS = 1_000
 """Of one rule in one document: nobody reads more, and no report has to carry them."""
-Changes = Literal["request", "minute", "day", "conversation", "deployment"]
+Changes = Literal["request", "minute", "hour", "day", "conversation", "deployment"]
 """How often a value changes. ``conversation``: it is another one in every conversation and stays within it."""
 
 

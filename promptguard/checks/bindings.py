@@ -18,13 +18,13 @@ from promptguard.checks.volatile import (
     HASHED,
     LISTING,
     LISTING_FILTERS,
-    MINUTE_ATTRIBUTES,
     ORDERS,
     PURE,
     RANDOM_CHOICE,
     RELATIVE_FILTERS,
     SORTING,
     TESTING,
+    TIME_ATTRIBUTES,
     TIME_FILTERS,
     UNKNOWN,
     UNORDERED,
@@ -509,8 +509,8 @@ class Flow:
         """``value.name``."""
         if value.attributes is not None:
             return value.attributes.get(name, Value(value.origins))
-        if name in DAY_ATTRIBUTES or name in MINUTE_ATTRIBUTES:
-            refined = _refined(value.origins, "day" if name in DAY_ATTRIBUTES else "minute")
+        if name in DAY_ATTRIBUTES or name in TIME_ATTRIBUTES:
+            refined = _refined(value.origins, TIME_ATTRIBUTES.get(name, "day"))
             if refined != value.origins:
                 return Value(refined)
         if value.path:

@@ -28,6 +28,7 @@ _BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]
 _OFTEN: dict[Changes, str] = {
     "request": "with every request",
     "minute": "every minute",
+    "hour": "every hour",
     "day": "every day",
     "conversation": "from one conversation to the next",
     "deployment": "with every deployment",
@@ -40,6 +41,7 @@ _PASTED: dict[LiteralKind, tuple[str, str]] = {
 _SEVERITY: dict[Changes, Severity] = {
     "request": "error",
     "minute": "error",
+    "hour": "error",
     "day": "warning",
     "conversation": "warning",
     "deployment": "warning",

@@ -91,7 +91,8 @@ CLOCK_METHODS = _set("strftime isoformat format ctime humanize diff_for_humans t
 """Methods that write a time; what they are called on decides."""
 DAY_ATTRIBUTES = _set("year month day date weekday isoweekday toordinal")
 """Of a clock: they change at midnight at the most."""
-MINUTE_ATTRIBUTES = _set("hour minute")
+TIME_ATTRIBUTES: dict[str, Changes] = {"hour": "hour", "minute": "minute"}
+"""Of a clock, with how often they change."""
 
 RANDOM_CHOICE = Nature("PG107", "a random choice", "request", "high")
 HASHED = Nature("PG102", "a hash of a value that is not known here", "conversation", "low")
@@ -170,15 +171,21 @@ def _of_kind(kind: Kind, name: str, confidence: Confidence) -> Nature:
 
 
 _SECONDS = regex(r"%[-_0^#]?[SfsTXcrLN]")
-_MINUTES = regex(r"%[-_0^#]?[HIMRpkl]")
+_MINUTES = regex(r"%[-_0^#]?[MR]")
+_HOURS = regex(r"%[-_0^#]?[HIpkl]")
 
 
 def changes_of_format(pattern: str) -> Changes:
     """How often a time changes that is written with a format: of strftime, PHP (``H:i:s``) or Unicode (``HH:mm:ss``)."""
     if "%" in pattern:
-        return "request" if _SECONDS.search(pattern) else "minute" if _MINUTES.search(pattern) else "day"
+        if _SECONDS.search(pattern):
+            return "request"
+        return "minute" if _MINUTES.search(pattern) else "hour" if _HOURS.search(pattern) else "day"
     letters = re.sub(r"full|long|medium|short|iso", "", pattern[:100].lower())
-    return "request" if "s" in letters else "minute" if re.search(r"h|\bi\b", letters) else "day"
+    if "s" in letters:
+        return "request"
+    hours = "h" in letters
+    return "minute" if re.search("[im]" if hours else r"\bi\b", letters) else "hour" if hours else "day"
 
 
 _DATE_CODES = frozenset("YymbBhdejaAuwUWGVDFxgC")

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,7 +67,8 @@ def _whole(limit: float | None) -> int | None:
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when the gate fails.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool, **flags: Any) -> int:
+@click.option("--outline", is_flag=True, hidden=True, help="Print what would be replayed, as JSON, for the GitHub Action.")
+def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool, outline: bool, **flags: Any) -> int:
     """Replay a fixed four-tool agent task on a real llama.cpp.
 
     Measures on every turn how many prompt tokens came from the prefix cache and how many were prefilled, and fails when the hit
@@ -85,6 +87,8 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
     from promptguard.report.files import render as render_report
 
     settings = replay_settings(flags, config)
+    if outline:
+        return _print_outline(settings, inject)
     reports = parse_report_options(settings.pop("report") or ())
     for _, path in reports:  # now, rather than after a long run
         check_target(path)
@@ -94,8 +98,9 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
         from promptguard.linting.accepted import acceptance
 
         accepted = acceptance(config)
+    lines = not quiet and output_format in ("text", "markdown")
     try:
-        result = execute(settings, inject=inject, progress=progress, accepted=accepted)
+        result = execute(settings, inject=inject, progress=partial(progress, lines=lines), accepted=accepted)
     except PromptguardError as error:
         # An earlier report left in its place would say that all is well.
         result = Result.without_run(str(error))
@@ -114,3 +119,14 @@ def replay(config: Path | None, inject: str | None, exit_zero: bool, quiet: bool
         complain(result.error)
         return 2
     return 0 if result.passed or exit_zero else 1
+
+
+def _print_outline(settings: dict[str, Any], inject: str | None) -> int:
+    import json
+
+    from promptguard.replaying.outline import outline
+
+    for name in ("report", "output_format"):
+        settings.pop(name)
+    click.echo(json.dumps(outline(settings, inject)))
+    return 0

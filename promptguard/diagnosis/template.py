@@ -23,8 +23,7 @@ SECONDS = 10.0
 _FEW = 8  # tokens; to lose no more costs less than what a request costs anyway, as in the rules for chat templates
 _SHOWN = 3
 _FAR = timedelta(days=400)
-_NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-_WHEN = {"request": "with every request", "minute": "every minute", "day": "at midnight"}
+_WHEN = {"request": "with every request", "minute": "every minute", "hour": "every hour", "day": "at midnight"}
 _ASKED = Request(messages=({"role": "user", "content": "a-question"},))
 _NOT_JUDGED = "cannot be judged"
 
@@ -61,9 +60,7 @@ def _date(client: JSONClient, template: ChatTemplate, clocks: list[Defect]) -> C
         return Check(name, "ok", "prints no date or time")
     worst = clocks[0]
     assert worst.changes is not None
-    hourly = worst.changes == "day" and _hourly(template)
-    when = "every hour" if hourly else _WHEN[worst.changes]
-    if worst.changes == "day" and not hourly and _pinned(client, template):
+    if worst.changes == "day" and _pinned(client, template):
         return Check(name, "ok", "prints a date, and the server gives it a fixed one")
     lost = worst.worst
     if worst.switches:
@@ -74,19 +71,10 @@ def _date(client: JSONClient, template: ChatTemplate, clocks: list[Defect]) -> C
     return Check(
         name,
         "in-the-way",
-        f"{CODES['clock']}: prints a date or time that changes {when}",
+        f"{CODES['clock']}: prints a date or time that changes {_WHEN[worst.changes]}",
         f"everything behind it is computed again then: {lost.tokens_lost:,} of {lost.tokens:,} tokens of a sample conversation",
         remedy,
     )
-
-
-def _hourly(template: ChatTemplate) -> bool:
-    """Whether what changes from one day to the next changes from one hour to the next as well."""
-    try:
-        one, other = (template.render(_ASKED, clock=_NOON + timedelta(hours=hours), trace=False).text for hours in (0, 1))
-    except TemplateError:
-        return False
-    return one != other
 
 
 def _pinned(client: JSONClient, template: ChatTemplate) -> bool:

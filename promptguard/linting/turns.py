@@ -18,11 +18,14 @@ from promptguard.prompts.preservation import check_template
 from promptguard.prompts.rendering import Renderer
 from promptguard.toolschema.dialects import as_openai_tools
 
-_DEFAULT = "fixtures/chat_templates/append_only.jinja"
-_DEFAULT_END = "<|im_end|>"
+_CHATML = "fixtures/chat_templates/append_only.jinja"
+_CHATML_END = "<|im_end|>"
+_DEFAULT, _FOR_TOOLS = "default", "tool_use"
 
 
-def tell_turns(messages: Sequence[Any], tools: object = None, chat_template: str | None = None) -> Story:
+def tell_turns(
+    messages: Sequence[Any], tools: object = None, chat_template: str | None = None, template_name: str | None = None
+) -> Story:
     """What of each prompt and its reply is kept in the next prompt of a conversation.
 
     Args:
@@ -30,16 +33,18 @@ def tell_turns(messages: Sequence[Any], tools: object = None, chat_template: str
         tools: what is offered, in any dialect.
         chat_template: the template itself, or a file that holds one (Jinja, ``tokenizer_config.json``, GGUF) or the address of a
             llama-server; ``None`` for ChatML that prints every turn once and for all.
+        template_name: which one, where there are several; without it the one named ``tool_use`` where tools are offered and there
+            is one, else the default one, as transformers chooses.
 
     Raises:
-        InputError: there is no turn boundary in the messages, or the template cannot be read.
+        InputError: there is no turn boundary in the messages, or the template cannot be read, or it is not said which one.
     """
     said = tuple(_message(message, at) for at, message in enumerate(messages))
     offered = as_openai_tools(tools, "tools") if tools else ()
     told = Conversation("the conversation", "plain", "parsed", said, offered)
     if not told.replies:
         raise InputError("there is no reply with a message behind it", where="messages", hint="give at least two turns")
-    found = _template(chat_template)
+    found = _template(chat_template, template_name, tools=bool(offered))
     document = found.document
     count = counter(None)
     story = Story(document.source.path, count.name, found.name, document)
@@ -62,14 +67,27 @@ def _message(message: object, at: int) -> Mapping[str, Any]:
     return message
 
 
-def _template(given: str | None) -> FoundTemplate:
-    if given is None:
-        text = resource(_DEFAULT).read_text(encoding="utf-8")
-        tokens = {"eos_token": _DEFAULT_END}
-        return embedded_template(Source("<ChatML>", text, "chat-template"), None, None, None, tokens)
-    if "{%" in given or "{{" in given:
-        return embedded_template(Source("<chat template>", given, "chat-template"), None, None, None, {})
-    found = find_templates(given)
+def _template(given: str | None, name: str | None, *, tools: bool) -> FoundTemplate:
+    """One of the chat templates in what is given."""
+    found = {each.name or _DEFAULT: each for each in _templates(given)}
+    where = next((each.document.source.path for each in found.values()), given)
     if not found:
-        raise InputError("holds no chat template", where=given)
-    return next((each for each in found if each.name in (None, "default")), found[0])
+        raise InputError("holds no chat template", where=where)
+    wanted = [name] if name is not None else [_FOR_TOOLS, _DEFAULT] if tools else [_DEFAULT]
+    chosen = next((found[each] for each in wanted if each in found), None)
+    if chosen is None and name is not None:
+        raise InputError(f"holds no chat template named {name}", where=where, hint=f"it has {', '.join(found)}")
+    if chosen is None and len(found) > 1:
+        what = f"holds the chat templates {', '.join(found)}, none of which is the default"
+        raise InputError(what, where=where, hint="name one with template_name=")
+    return chosen or next(iter(found.values()))
+
+
+def _templates(given: str | None) -> list[FoundTemplate]:
+    if given is None:
+        text = resource(_CHATML).read_text(encoding="utf-8")
+        tokens = {"eos_token": _CHATML_END}
+        return [embedded_template(Source("<ChatML>", text, "chat-template"), None, None, None, tokens)]
+    if "{%" in given or "{{" in given:
+        return [embedded_template(Source("<chat template>", given, "chat-template"), None, None, None, {})]
+    return find_templates(given)

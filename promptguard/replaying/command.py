@@ -89,7 +89,7 @@ def execute(
         return replace(
             result,
             notes=starter.notes + result.notes,
-            settings=_as_told(given, inject),
+            settings=as_told(given, inject),
             seconds_total=time.perf_counter() - begin,
             seconds_engine=result.seconds_engine + starter.seconds,
         )
@@ -279,7 +279,7 @@ class _Starter:
         return LlamaServer(client, slot=self._given.get("slot"))
 
 
-def _as_told(given: Mapping[str, Any], inject: str | None) -> dict[str, object]:
+def as_told(given: Mapping[str, Any], inject: str | None) -> dict[str, object]:
     """The options that were set, by the names of their flags."""
     told = {name.replace("_", "-"): str(value) if isinstance(value, Path) else value for name, value in given.items()}
     return told | ({"inject": inject} if inject is not None else {})

@@ -375,6 +375,10 @@ class _Run:
             from promptguard.prompts.preservation.explain import switch_of_reasoning
 
             remedy += switch_of_reasoning(self._found_in_template.defects)
+        if found.aspect == "clock" and self._found_in_template is not None:
+            from promptguard.prompts.preservation.clocks import pin_of_clock
+
+            remedy += pin_of_clock(self._found_in_template.defects, found.place)
         return replace(divergence_in_file(found), tokens_lost=turn.prompt_loss, remedy=remedy)
 
     # -- the chat template

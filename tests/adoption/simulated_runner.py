@@ -116,6 +116,7 @@ class Runner:
         files["GITHUB_EVENT_PATH"].write_text(json.dumps(self.event), encoding="utf-8")
         variables = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "GITHUB_ACTION": "__owner_promptguard",
             "GITHUB_ACTION_PATH": str(self._action),
             "GITHUB_WORKSPACE": str(self.workspace),
             "GITHUB_REPOSITORY": "owner/shop",

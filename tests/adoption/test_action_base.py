@@ -206,7 +206,16 @@ def test_a_base_without_the_configuration_is_not_compared(make_runner: Make, tmp
     job = runner.run(**REPLAY)
     reason = "the base has no configuration that sets task and system, so it replays another task"
     assert f"\nNot compared&#58; {reason}.\n".replace("&#58;", ":") in job.summary
-    assert ("| prompt loss, all turns" in job.summary, job.report["base"]["report"]["subject"]["task"]) == (False, "four-tool")
+    assert ("| prompt loss, all turns" in job.summary, job.report["base"]) == (False, None)
+    assert f"\nNot replayed, since it cannot be compared: {reason}.\n" in job.log
+
+
+def test_a_base_with_another_task_is_not_replayed(runner: Runner) -> None:
+    task = runner.workspace / "task" / "task.yaml"
+    task.write_text(task.read_text() + "  - user: Thanks.\n    answer: { content: You are welcome. }\n")
+    job = runner.run(**REPLAY)
+    assert "\nNot compared: the task has 3 turns in the base and 4 in the head.\n" in job.summary
+    assert job.report["base"] is None
 
 
 def test_other_events_have_no_base(runner: Runner) -> None:

@@ -73,6 +73,7 @@ def test_each_use_in_a_job_has_a_comment_of_its_own(runner: Runner, httpserver: 
         ({}, {}),
         ({}, {"paths": "system.j2"}),
         ({}, {"working_directory": "sub"}),
+        ({"GITHUB_ACTION": "__owner_promptguard_2"}, {}),
         ({"GITHUB_JOB": "other"}, {}),
         ({"GITHUB_WORKFLOW": "other"}, {}),
     ]

@@ -92,6 +92,7 @@ def replayed(*names: str, turns: int = 3, **subject: object) -> dict[str, Any]:
             "the base sets context to an absolute path, at which the head's file lies; make it relative",
         ),
         ({**replayed(), "settings": {"context": "/w/shopping/context.json"}}, replayed(), None),
+        ({**replayed(model=None), "turns": None}, replayed(), None),
     ],
 )
 def test_what_cannot_be_compared(base: dict[str, Any], head: dict[str, Any], reason: str | None, part: Any) -> None:

@@ -188,6 +188,11 @@ def test_a_date_that_a_system_message_replaces() -> None:
     assert hit.message.endswith(" are computed again then, where there is no system message")
 
 
+def test_an_hour_is_an_error() -> None:
+    (hit,) = check("{{ strftime_now('%d %B %Y, %H h') }}" + TURNS + ASK)
+    assert (hit.code, hit.changes, hit.severity) == ("PG501", "hour", "error")
+
+
 @pytest.mark.parametrize(("attack", "message"), HOSTILE.items())
 def test_a_template_that_means_harm_is_one_finding(strict: Callable[[str], list[Hit]], attack: str, message: str) -> None:
     (hit,) = strict(attack + TURNS + ASK)

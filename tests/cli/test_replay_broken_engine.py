@@ -211,7 +211,7 @@ def test_what_a_server_says_of_itself_is_printed_without_control_characters(repl
 @pytest.mark.parametrize("turn", [0, 1, 2])
 def test_an_engine_that_is_killed_in_mid_run(replay: Replay, folder: Path, monkeypatch: pytest.MonkeyPatch, turn: int) -> None:
     @contextmanager
-    def progress(total: int, description: str) -> Iterator[Callable[[str], None]]:
+    def progress(total: int, description: str, **_: object) -> Iterator[Callable[[str], None]]:
         labels: list[str] = []
 
         def advance(label: str) -> None:

@@ -195,8 +195,12 @@ def test_what_no_context_can_hold_is_refused_before_an_engine_starts(
     )
 
 
-def test_no_progress_bar_without_a_terminal(replay: Replay) -> None:
-    assert "\r" not in replay().err
+def test_the_progress_in_a_log(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert replay().err == ""
+    monkeypatch.setattr("promptguard.cli.progress.SECONDS", 0.0)
+    labels = ["warm-up", "user 1", "result of get_weather", "user 2"]
+    assert replay().err.splitlines() == [f"promptguard: replay {number}/4 {label}" for number, label in enumerate(labels, 1)]
+    assert [replay(*flags).err for flags in (["-q"], ["--output-format", "json"], ["--output-format", "junit"])] == ["", "", ""]
 
 
 def test_stand_ins_are_listed(replay: Replay, folder: Path) -> None:
@@ -475,3 +479,23 @@ def test_a_folder_that_vanishes_during_the_run_is_an_error(replay: Replay, folde
     assert outcome.code == 2
     assert outcome.err == "promptguard: error: out: there is no such folder; create it, or name another file for the report\n"
     assert listing(folder) == [name for name in before if name != "out"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [[], ["--model", str(default_model())], ["--model-from", str(default_model()), "--seed", "7"]],
+    ids=["default", "model", "twin"],
+)
+def test_the_outline_says_what_the_report_of_the_run_says(replay: Replay, flags: list[str]) -> None:
+    found = json.loads(replay("--outline", *flags).out)
+    assert found.pop("version") == 1
+    whole = json.loads(replay(*flags, "--output-format", "json").out)
+    labels = [{name: turn[name] for name in ("number", "label")} for turn in whole["turns"]]
+    subject = {name: whole["subject"][name] for name in ("task", "model", "live")}
+    assert found == {"settings": whole["settings"], "subject": subject, "turns": labels}
+
+
+def test_the_outline_starts_no_engine(replay: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptguard.engines.embedded.EmbeddedServer.__init__", None)
+    found = json.loads(replay("--outline", "--server", "http://127.0.0.1:9", "--live").out)
+    assert (found["subject"], found["turns"]) == ({"task": "tiny", "model": None, "live": True}, None)

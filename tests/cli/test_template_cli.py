@@ -205,6 +205,13 @@ def test_a_date_that_a_system_message_replaces(check: Check) -> None:
     assert "\n  when    every day (" in check("a.jinja").out
 
 
+def test_an_hour_that_is_printed_changes_every_hour(check: Check) -> None:
+    Path("a.jinja").write_text("{{ strftime_now('%d %B, %I %p') }}" + CLEAN)
+    assert "\n  when    every hour (" in check("a.jinja").out
+    (defect,) = report(check("a.jinja", "--output-format", "json"))["templates"][0]["defects"]
+    assert defect["changes"] == "hour"
+
+
 def test_verdicts_are_counted(check: Check) -> None:
     for name, text in (("a", CLEAN), ("b", CLEAN), ("c", DROPS), ("d", DROPS)):
         Path(f"{name}.jinja").write_text(text)

@@ -75,7 +75,8 @@ def test_every_option_of_every_command_is_described(build: ModuleType) -> None:
             context = click.Context(command)
             inner = [(name, command.get_command(context, name)) for name in command.list_commands(context)]
             return [lost for name, found in inner if found is not None for lost in missing(found, f"{path} {name}")]
-        flags = [flag for option in command.params if isinstance(option, click.Option) for flag in option.opts]
+        options = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+        flags = [flag for option in options for flag in option.opts]
         return [f"{path} {flag}" for flag in flags if flag not in sections[path]]
 
     assert missing(build.promptguard, "promptguard") == []

@@ -218,6 +218,8 @@ def test_a_template_that_prints_a_date_or_an_id(old: str, new: str, code: str) -
     assert at(found) == (code, "system", place_of("{{ strftime_now") if code == "K1" else None)
     noun = "a date or time" if code == "K1" else "an id"
     assert found.explanation == f'{noun} that the chat template prints changed from "{old}" to "{new}"'
+    printed = "date or time" if code == "K1" else "id"
+    assert found.remedy == f"use a chat template that prints no {printed} of its own"
 
 
 def test_a_generation_prompt_that_the_history_does_not_have() -> None:

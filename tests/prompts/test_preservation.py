@@ -169,7 +169,10 @@ def test_a_switch_that_leaves_out_what_was_said_mends_nothing(renderer: Renderer
     assert only(check(renderer, silent)).switches == ()
 
 
-@pytest.mark.parametrize(("form", "changes"), [("%H:%M:%S", "request"), ("%H:%M", "minute"), ("%d %B", "day"), ("%A", "day")])
+@pytest.mark.parametrize(
+    ("form", "changes"),
+    [("%H:%M:%S", "request"), ("%M", "minute"), ("%H:%M", "minute"), ("%H", "hour"), ("%I %p", "hour"), ("%d %B", "day")],
+)
 def test_how_often_a_clock_changes(renderer: Renderer, form: str, changes: str) -> None:
     assert only(check(renderer, f"{{{{ strftime_now('{form}') }}}}\n{MESSAGES}{ASK}")).changes == changes
 

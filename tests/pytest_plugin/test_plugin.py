@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -132,6 +133,33 @@ def test_a_test_module_that_probes_when_it_is_imported(run: Pytest) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "tokenizer_config.json (default) keeps the prefix"),
+        ("tools=[]", "tokenizer_config.json (default) keeps the prefix"),
+        ("tools=[TOOL]", "tokenizer_config.json (tool_use) breaks the prefix"),
+        ("tools=[TOOL], template_name='default'", "tokenizer_config.json (default) keeps the prefix"),
+        ("template_name='tool_use'", "tokenizer_config.json (tool_use) breaks the prefix"),
+        ("template_name='rag'", "tokenizer_config.json: holds no chat template named rag; it has default, tool_use"),
+    ],
+)
+def test_of_several_templates_the_one_for_tools_is_taken(arguments: str, said: str, run: Pytest, tmp_path: Path) -> None:
+    templates = [{"name": "default", "template": KEEPING}, {"name": "tool_use", "template": TEMPLATE}]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+    done = run(f"def test_it(promptguard): promptguard.assert_prefix_preserving(MESSAGES, chat_template={FILE}, {arguments})\n")
+    assert said in done.stdout
+
+
+def test_none_of_several_templates_is_the_default(run: Pytest, tmp_path: Path) -> None:
+    templates = [{"name": name, "template": KEEPING} for name in ("rag", "tool_use")]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+    done = run(f"def test_it(promptguard): promptguard.assert_prefix_preserving(MESSAGES, chat_template={FILE})\n")
+    assert "holds the chat templates rag, tool_use, none of which is the default; name one with template_name=" in done.stdout
+
+
+FILE = "'tokenizer_config.json'"
+KEEPING = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
 TEMPLATE = "{{ messages | length }}{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
 FAILURES = {
     "promptguard.assert_stable(dated)": "AssertionError: test_agent:dated (test_agent.py:20): changes",

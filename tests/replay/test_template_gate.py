@@ -103,6 +103,16 @@ def test_of_the_template_of_a_model_a_note_is_made(execute: Callable[..., Result
 
 
 @pytest.mark.parametrize(
+    ("name", "pin"),
+    [("date_header", ""), ("pinnable_date", ', or pin the date: {"date_string": "01 Jan 2026"} in chat_template_kwargs')],
+)
+def test_to_pin_the_date_is_offered_where_a_variable_of_the_template_does(judged: Measure, name: str, pin: str) -> None:
+    result = judged(Path(defects.CHAT_TEMPLATES) / f"{name}.jinja")
+    (divergence,) = [turn.divergence for turn in result.turns if turn.divergence is not None]
+    assert divergence.remedy == f"use a chat template that prints no date or time of its own{pin}"
+
+
+@pytest.mark.parametrize(
     ("mark", "remedy"),
     [
         ("", "use a chat template that keeps the reasoning of earlier turns, or switch reasoning off"),

@@ -13,6 +13,7 @@ from promptguard_action import commands
 from promptguard_action.annotations import annotate_all
 from promptguard_action.commands import Ran
 from promptguard_action.comment import COMMENT_BYTES
+from promptguard_action.compare import obstacle
 from promptguard_action.identity import category, identity
 from promptguard_action.inputs import Inputs, read_inputs
 from promptguard_action.runner import SUMMARY_BYTES, add_to_summary, quoted_log, say, set_outputs
@@ -61,10 +62,18 @@ def _runs(inputs: Inputs, folder: Path) -> list[Ran]:
 
 def _base(inputs: Inputs, folder: Path, head: Ran) -> Base | None:
     files = os.environ["PROMPTGUARD_BASE"]
-    if not files or head.name != "replay" or head.error is not None:
+    if not files or head.name != "replay" or head.error is not None or head.report is None:
         return None
+    commit = os.environ["PROMPTGUARD_BASE_COMMIT"]
+    outline = commands.outline(inputs, Path(files))
+    if outline is not None and (reason := obstacle(outline, head.report, inputs.root)):
+        with quoted_log("promptguard replay, base"):
+            say(f"Not replayed, since it cannot be compared: {reason}.")
+        return Base(None, commit, reason)
     ran = _shown(commands.replay(inputs, folder, base=Path(files)), "promptguard replay, base")
-    return Base(ran, os.environ["PROMPTGUARD_BASE_COMMIT"], inputs.root)
+    if ran.error is not None or ran.report is None:
+        return Base(ran, commit, None)
+    return Base(ran, commit, obstacle(ran.report, head.report, inputs.root))
 
 
 def _shown(run: Ran, title: str | None = None) -> Ran:
@@ -82,7 +91,7 @@ def _report(verdict: Verdict, runs: Sequence[Ran], base: Base | None) -> dict[st
         "lint": _run(by_name.get("lint")),
         "format": _run(by_name.get("format")),
         "replay": _run(by_name.get("replay")),
-        "base": None if base is None else {"commit": base.commit, **(_run(base.ran) or {})},
+        "base": None if base is None or base.ran is None else {"commit": base.commit, **(_run(base.ran) or {})},
     }
 
 

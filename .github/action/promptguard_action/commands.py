@@ -78,15 +78,29 @@ def replay(inputs: Inputs, folder: Path, *, base: Path | None = None) -> Ran:
     Raises:
         ActionError: the installed promptguard writes other reports.
     """
-    where = inputs.folder if base is None else base / inputs.prefix
     name = "replay" if base is None else "base"
     files = folder / f"{name}.json", folder / f"{name}.md"
+    where = inputs.folder if base is None else base / inputs.prefix
+    arguments = [f"--report=json={files[0]}", f"--report=markdown={files[1]}", *_of_replay(inputs, base)]
+    return _run("replay", arguments, where, *files)
+
+
+def outline(inputs: Inputs, base: Path) -> dict[str, Any] | None:
+    """What the report of a replay of the base will say of its settings, task, model and turns; ``None`` where that is not known,
+    and the replay says why.
+    """
+    ran = _run("replay", ["--outline", *_of_replay(inputs, base)], base / inputs.prefix)
+    found: dict[str, Any] | None = json.loads(ran.output) if ran.code == 0 else None
+    return found
+
+
+def _of_replay(inputs: Inputs, base: Path | None) -> list[str]:
+    """The arguments that say what is replayed, and on what."""
     config = inputs.config if base is None else moved(inputs.config, inputs.root, base)
-    more = inputs.args if base is None else _of_base(inputs, base)
     model = str(inputs.folder / inputs.model_from) if inputs.model_from else ""
-    arguments = [f"--report=json={files[0]}", f"--report=markdown={files[1]}", *_option("config", config)]
-    arguments += [*_option("server", inputs.server), *_option("model-from", model), *_option("min-hit-rate", inputs.min_hit_rate)]
-    return _run("replay", [*arguments, *more], where, *files)
+    arguments = [*_option("config", config), *_option("server", inputs.server), *_option("model-from", model)]
+    more = inputs.args if base is None else _of_base(inputs, base)
+    return [*arguments, *_option("min-hit-rate", inputs.min_hit_rate), *more]
 
 
 def moved(word: str, root: Path, to: Path) -> str:

@@ -36,8 +36,12 @@ def comment() -> int:
 
 
 def mark() -> str:
-    """What the comment begins with: another job of the same workflow, and another use of the action in it, has its own."""
-    names = (os.environ["GITHUB_WORKFLOW"], os.environ["GITHUB_JOB"], os.environ["PROMPTGUARD_IDENTITY"])
+    """What the comment begins with: another job of the same workflow, and another use of the action in it, has its own.
+
+    ``GITHUB_ACTION`` is the id of the step that uses the action, or a name that the runner makes (``__owner_promptguard_2``). The
+    steps inside of a composite action get that of the outermost one, so uses inside of another action differ by what they check.
+    """
+    names = [os.environ[name] for name in ("GITHUB_WORKFLOW", "GITHUB_JOB", "GITHUB_ACTION", "PROMPTGUARD_IDENTITY")]
     return f"<!-- promptguard {hashlib.sha256(json.dumps(names).encode()).hexdigest()[:16]} -->"
 
 

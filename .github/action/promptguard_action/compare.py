@@ -14,7 +14,7 @@ def obstacle(base: Report, head: Report, root: Path) -> str | None:
     """Why two replays measure different things, ``None`` where their numbers can be compared.
 
     Args:
-        base: the JSON report of a whole replay of the base.
+        base: the JSON report of a whole replay of the base, or its outline, in which the model and the turns may be unknown.
         head: that of the replay to compare with it.
         root: the repository of the head.
     """
@@ -28,8 +28,10 @@ def obstacle(base: Report, head: Report, root: Path) -> str | None:
             return f"the base sets {name} to an absolute path, at which the head's file lies; make it relative"
     for name in ("task", "model", "live"):
         values = base["subject"][name], head["subject"][name]
-        if values[0] != values[1]:
+        if values[0] not in (None, values[1]):
             return f"{name} is {values[0]} in the base and {values[1]} in the head"
+    if base["turns"] is None:
+        return None
     turns = len(base["turns"]), len(head["turns"])
     return f"the task has {turns[0]} turns in the base and {turns[1]} in the head" if turns[0] != turns[1] else None
 

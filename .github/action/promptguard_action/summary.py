@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from promptguard_action.commands import Ran
-from promptguard_action.compare import comparison, obstacle, percent
+from promptguard_action.compare import comparison, percent
 from promptguard_action.verdict import Verdict
 
 _SPECIAL = re.compile(r"[&<>|`*_~\[\]\\@#:]")
@@ -18,11 +17,17 @@ _MARK = {"passed": "✅", "failed": "❌", "error": "⚠️"}
 
 
 class Base(NamedTuple):
-    """The replay of the base, its commit, and the repository that the head lies in."""
+    """The base of a pull request.
 
-    ran: Ran
+    Attributes:
+        ran: its replay, ``None`` where it was not run.
+        commit: what was replayed.
+        obstacle: why it cannot be compared with the head, ``None`` where it can.
+    """
+
+    ran: Ran | None
     commit: str
-    root: Path
+    obstacle: str | None
 
 
 def sections(verdict: Verdict, runs: Sequence[Ran], base: Base | None, note: str) -> list[str]:
@@ -79,10 +84,10 @@ def _compared(runs: Sequence[Ran], base: Base | None) -> Iterator[str]:
     if base is None or head is None:
         return
     title = f"### Compared with the base, {base.commit[:12]}\n\n"
-    if base.ran.error is not None or base.ran.report is None:
-        yield f"{title}The base cannot be replayed: {escape(base.ran.error or '')}\n"
-    elif reason := obstacle(base.ran.report, head, base.root):
-        yield f"{title}Not compared: {escape(reason)}.\n"
+    if base.obstacle is not None:
+        yield f"{title}Not compared: {escape(base.obstacle)}.\n"
+    elif base.ran is None or base.ran.error is not None or base.ran.report is None:
+        yield f"{title}The base cannot be replayed: {escape((base.ran and base.ran.error) or '')}\n"
     else:
         yield f"{title}{comparison(base.ran.report, head)}"
 

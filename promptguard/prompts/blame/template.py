@@ -12,7 +12,7 @@ from promptguard.prompts.request import Prompt
 from promptguard.prompts.segments import Segment, calls_of, conversation, has_system, segment_at
 from promptguard.prompts.shapes import match_shape, show
 
-_PIN_DATE = "use a chat template that prints no date, or pin the date with the template's own variable"
+_NO_DATE = "use a chat template that prints no date or time of its own"
 _NO_ID = "use a chat template that prints no id of its own"
 _KEEP_REASONING = "use a chat template that keeps the reasoning of earlier turns"
 _KEEP_TOOLS = "use a chat template that prints the tools once, in front of the conversation"
@@ -58,7 +58,7 @@ def _clock_or_id(
         kind = named
     else:
         return None
-    noun, cause, remedy = ("a date or time", causes.CLOCK, _PIN_DATE) if kind == "clock" else ("an id", causes.RANDOM_ID, _NO_ID)
+    noun, cause, remedy = ("a date or time", causes.CLOCK, _NO_DATE) if kind == "clock" else ("an id", causes.RANDOM_ID, _NO_ID)
     explanation = f"{noun} that the chat template prints changed from {show(old_value)} to {show(new_value)}"
     return Blame(cause, explanation, source, own_remedy=remedy, aspect=kind)
 

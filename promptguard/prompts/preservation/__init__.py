@@ -116,7 +116,7 @@ def _check(bench: Bench, told: Sequence[Conversation]) -> Preservation:
 
 def _weight(defect: Defect) -> tuple[bool, int]:
     """The worst first: what is lost at tool calls before what is lost only at user messages, then the most tokens."""
-    often = defect.at_tools != "none" or defect.changes in ("request", "minute")
+    often = defect.at_tools != "none" or defect.changes in ("request", "minute", "hour")
     return not often, -defect.worst.tokens_lost
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from promptguard.core.errors import TemplateError
+from promptguard.core.source import Place
 from promptguard.prompts.blame.base import differing_origin
 from promptguard.prompts.conversations import Conversation
 from promptguard.prompts.divergence import excerpt
@@ -24,6 +25,7 @@ _LATER = timedelta(days=400, hours=1, minutes=1, seconds=1)  # year, month, day,
 _RATES: tuple[tuple[Changes, timedelta], ...] = (
     ("request", timedelta(seconds=1)),
     ("minute", timedelta(minutes=1)),
+    ("hour", timedelta(hours=1)),
     ("day", timedelta(days=1)),
 )
 _WORDS = re.compile(r"date|time|today|now|day|year|month")
@@ -46,6 +48,20 @@ def clocks(bench: Bench, told: Sequence[Conversation], names: frozenset[str]) ->
         known = defects.get(key, defect)
         defects[key] = replace(known, breaks=(*known.breaks, *seen))
     return list(defects.values())
+
+
+def pin_of_clock(defects: Sequence[Defect], place: Place | None) -> str:
+    """The end of a remedy: which variable of the template pins the date, where one was found by trying.
+
+    Args:
+        defects: all that were found in the template.
+        place: what prints the date.
+
+    Returns:
+        Words behind a comma; ``""`` where no variable pins it.
+    """
+    switches = [switch for each in defects if each.kind == "clock" and each.place == place for switch in each.switches]
+    return f", or pin the date: {switches[0]} in chat_template_kwargs" if switches else ""
 
 
 def changed(bench: Bench, told: Sequence[Conversation]) -> list[tuple[Boundary, str, str]]:
@@ -103,7 +119,7 @@ def _defect(bench: Bench, boundary: Boundary, before: str, after: str, names: fr
     ]
     char = first_difference(before, after)
     found = differing_origin(traces[0], traces[1], char, char)[0]
-    how = {"request": "every second", "minute": "every minute", "day": "every day"}[changes]
+    how = {"request": "every second", "minute": "every minute", "hour": "every hour", "day": "every day"}[changes]
     return Defect(
         "clock",
         "clock",

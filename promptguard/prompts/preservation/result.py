@@ -15,7 +15,7 @@ from promptguard.prompts.conversations import Conversation, Following
 Kind = Literal["clock", "history", "tools", "generation-prompt", "arguments", "content"]
 """What breaks the prefix, see ``Defect``."""
 
-Changes = Literal["request", "minute", "day"]
+Changes = Literal["request", "minute", "hour", "day"]
 """How often a clock in a chat template shows another time."""
 
 Extent = Literal["all", "some", "none"]

@@ -10,6 +10,7 @@ from promptguard.report.plain import BOLD, DIM, Paint, visible
 _WHEN = {
     "request": "on every request",
     "minute": "every minute",
+    "hour": "every hour",
     "day": "every day",
     "conversation": "in every conversation",
     "deployment": "after every deployment",

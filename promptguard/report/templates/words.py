@@ -15,7 +15,7 @@ VERDICTS: dict[Verdict, str] = {
     "missing": "no chat template",
 }
 MODES = {"reasoning": "reasoning", "plain": "no reasoning", "thinking off": "thinking off"}
-_CLOCK = {"request": "on every request", "minute": "every minute", "day": "every day"}
+_CLOCK = {"request": "on every request", "minute": "every minute", "hour": "every hour", "day": "every day"}
 _OFTEN = {"all": "every", "some": "some"}
 
 
