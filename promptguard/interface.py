@@ -95,8 +95,7 @@ def lint(
     given = _paths(paths)
     plan = make_plan(flags)
     known = read_baseline(plan.baseline) if plan.baseline is not None else None
-    results = lint_files(find_targets(given, plan), plan.settings, jobs=plan.jobs)
-    return collect(known.without(result) if known is not None else result for result in results)
+    return collect(lint_files(find_targets(given, plan), plan.settings, jobs=plan.jobs, baseline=known))
 
 
 @_speaking_of_arguments()

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from promptguard.core.finding import Confidence, Edit, Fix, Severity
 from promptguard.core.light import (
-    TYPE_CHECKING,
     Any,
     Callable,
-    Iterable,
     Iterator,
     Literal,
     Mapping,
@@ -21,11 +19,6 @@ from promptguard.core.light import (
 )
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Expr, Template
-
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    _T = TypeVar("_T")
 
 Block = Literal["tools", "system", "history", "user"]
 BLOCKS: tuple[Block, ...] = ("tools", "system", "history", "user")
@@ -39,8 +32,6 @@ Syntax = Literal["jinja", "format", "mustache", "dollar", "erb"]
 SYNTAXES: tuple[Syntax, ...] = ("jinja", "format", "mustache", "dollar", "erb")
 TOKENS_BEHIND = "\0"
 """Stands in a message for "n tokens": the static ones behind the place, which the engine counts."""
-MAX_HITS = 1_000
-"""Of one rule in one document: nobody reads more, and no report has to carry them."""
 Changes = Literal["request", "minute", "hour", "day", "conversation", "deployment"]
 """How often a value changes. ``conversation``: it is another one in every conversation and stays within it."""
 
@@ -237,37 +228,16 @@ class Hit(NamedTuple):
 
 Detector = Callable[[Document, Mapping[str, Any]], Iterator[Hit]]
 """Takes a document and the options of its rules (code: values by option name); under ``tokenizer`` stands the ``name`` of the one
-that is configured.
+that is configured. It yields all that it finds, however much that is: what is left out of a report is for the engine to say.
 """
 
 
-def bounded(found: Iterable[_T], make: Callable[[_T], Hit]) -> Iterator[Hit]:
-    """The hits of what was found, the first ``MAX_HITS`` of them; the last says that there are more."""
-    things = iter(found)
-    for number, thing in enumerate(things, 1):
-        hit = make(thing)
-        if number < MAX_HITS:
-            yield hit
-            continue
-        yield hit if next(things, None) is None else _before_more(hit)
-        return
-
-
-def bounded_by_rule(hits: Iterable[Hit]) -> Iterator[Hit]:
-    """The hits, the first ``MAX_HITS`` of each rule; the last says that there are more."""
-    counts: dict[str, int] = {}
-    last: dict[str, Hit] = {}
-    for hit in hits:
-        count = counts[hit.code] = counts.get(hit.code, 0) + 1
-        if count < MAX_HITS:
-            yield hit
-        elif count == MAX_HITS:
-            last[hit.code] = hit
-    yield from (hit if counts[code] == MAX_HITS else _before_more(hit) for code, hit in last.items())
-
-
-def _before_more(hit: Hit) -> Hit:
-    return hit._replace(message=f"{hit.message}; more of the kind follow, {MAX_HITS:,} are reported")
+def byte_order_mark(document: Document, why: str) -> Iterator[Hit]:
+    """PG303 for the mark that a file begins with; ``why`` says what is wrong with it."""
+    if document.bom and document.embedding is None:
+        # The mark is no part of the text, so the edit says no more than where it is.
+        fix = make_fix(document, "Remove the byte order mark", [(0, 0, "")], safe=True)
+        yield Hit("PG303", 0, min(1, len(document.text)), f"the file begins with a byte order mark, {why}", fix=fix)
 
 
 def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str]], *, safe: bool) -> Fix | None:

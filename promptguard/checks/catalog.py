@@ -184,7 +184,10 @@ RULES: dict[str, Rule] = {
         severity="warning",
         confidence="high",
         cause="-",
-        kinds=("prompt",),
+        kinds=(
+            "prompt",
+            "tools",
+        ),
         blocks="any",
         since="0.1.0",
         fix="safe",

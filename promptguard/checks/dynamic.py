@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, bounded_by_rule, make_fix, shown
+from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Origin, Prefix, Print
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core import patterns as re
 from promptguard.core.finding import Fix, Severity
-from promptguard.core.light import Any, Iterator, Mapping
+from promptguard.core.light import Any, Iterator, Mapping, regex
 from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
 
 MIN_STATIC_CHARACTERS = 1_000
@@ -23,6 +23,7 @@ _LONGEST_LABEL = 60
 _PARAGRAPH = 1_000  # code points above a line in which its heading is looked for
 _HEADING = r"#{1,6}\s.{1,200}|.{1,200}:|<[\w -]{1,60}>|\*\*.{1,200}\*\*"
 _LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
+_SECTION = regex(r"\{\{([#^/])")
 _BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
 
 _OFTEN: dict[Changes, str] = {
@@ -49,11 +50,11 @@ _SEVERITY: dict[Changes, Severity] = {
 
 
 def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
-    """The findings of PG101 to PG107 in one prompt; at most ``MAX_HITS`` of each rule."""
+    """The findings of PG101 to PG107 in one prompt."""
     prefix = Prefix(document)
     if not prefix.starts:
         return
-    yield from bounded_by_rule(_Report(document, prefix, Flow(document, prefix)).hits(_minimum(options)))
+    yield from _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options))
 
 
 def _minimum(options: Mapping[str, Any]) -> int:
@@ -68,6 +69,8 @@ class _Report:
         self._prefix = prefix
         self._flow = flow
         self._starts = [placeholder.start for placeholder in document.placeholders]
+        self._sections: list[tuple[int, int]] | None = None  # of Mustache: where one begins or ends, and how many are open there
+        self._rebound: dict[str, int] | None = None  # where a name is bound for the last time
         self._reported: set[str] = set()
         self._static = _StaticText(document.text, flow)
 
@@ -211,9 +214,8 @@ class _Report:
     def _stands_alone(self, place: Print, start: int, newline: int, target: int) -> bool:
         """Whether a line is text and one placeholder outside of any statement, and means the same at ``target``."""
         if self._document.template is None:
-            text = self._document.text
-            if text.count("{{#", 0, start) + text.count("{{^", 0, start) > text.count("{{/", 0, start):
-                return False  # in a section
+            if self._in_section(start):
+                return False
             return bisect_right(self._starts, newline) - bisect_left(self._starts, start) == 1
         body = self._document.template.body
         at = bisect_left(body, place.start, key=_start)
@@ -232,7 +234,20 @@ class _Report:
         names = {part.name for part in node.expression.walk() if isinstance(part, Name)}
         if not names.isdisjoint(self._flow.composed):
             return False
-        return not any(name.partition(".")[0] in names and offset > place.start for name, offset in self._flow.rebound)
+        if self._rebound is None:
+            self._rebound = {}
+            for name, offset in self._flow.rebound:
+                root = name.partition(".")[0]
+                self._rebound[root] = max(offset, self._rebound.get(root, 0))
+        return not any(self._rebound.get(name, -1) > place.start for name in names)
+
+    def _in_section(self, offset: int) -> bool:
+        """Whether an offset lies in a section of Mustache."""
+        if self._sections is None:
+            self._sections = [(-1, 0)]
+            for match in _SECTION.finditer(self._document.text):
+                self._sections.append((match.start(), self._sections[-1][1] + (-1 if match[1] == "/" else 1)))
+        return self._sections[bisect_left(self._sections, (offset,)) - 1][1] > 0
 
     def _headed(self, start: int, low: int) -> bool:
         """Whether a heading stands over the paragraph of the line at ``start``, which would be left without it."""

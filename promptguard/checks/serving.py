@@ -224,7 +224,7 @@ def _unified(text: str, run: _Run) -> bool:
 
 
 def _size(given: _Given | None, engine: str) -> int | None:
-    """The number that is given; vLLM and SGLang take ``16k`` and ``16K`` too."""
+    """The number that is given; vLLM takes ``16k`` and ``16K`` too."""
     if given is None or given.value is None:
         return None
     if _NUMBER.fullmatch(given.value):

@@ -1,4 +1,4 @@
-"""PG401 to PG406: tool schemas in JSON, JSONL and YAML files."""
+"""PG401 to PG406: tool schemas in JSON, JSONL and YAML files; PG303 for a byte order mark in front of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import lru_cache
 
-from promptguard.checks.base import Document, Hit, bounded_by_rule, shown
+from promptguard.checks.base import Document, Hit, byte_order_mark, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
@@ -28,14 +28,11 @@ _LINE = regex(r"[^\r\n]+")
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
-    """What is wrong with the tool schemas of a file; at most ``MAX_HITS`` of each rule."""
-    return bounded_by_rule(_check(document))
-
-
-def _check(document: Document) -> Iterator[Hit]:
+    """What is wrong with the tool schemas of a file."""
     if document.pointer is not None:
         read = _read_beside
     else:
+        yield from byte_order_mark(document, "which many readers of JSON and YAML do not take")
         read = _read_yaml if document.source.kind == "yaml" else _read_lines if _is_lines(document) else _read_json
     parts = yield from read(document)
     yield from check_order(document, parts)

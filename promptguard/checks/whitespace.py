@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from promptguard.checks.base import Document, Hit, bounded, make_fix, shown
+from promptguard.checks.base import Document, Hit, byte_order_mark, make_fix, shown
 from promptguard.core import patterns as re
 from promptguard.core.light import Any, Iterator, Mapping, regex
 from promptguard.parse.template_nodes import Block, Comment, Name, Section, Text
@@ -21,7 +21,7 @@ def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
     literal = _Literal(document)
     yield from _trailing_whitespace(document, literal)
     yield from _line_ends(document)
-    yield from _byte_order_mark(document)
+    yield from byte_order_mark(document, "which some readers keep as text")
     yield from _invisible_characters(document, literal)
     yield from _branches(document)
     yield from _final_newline(document, literal)
@@ -96,12 +96,9 @@ _MARKDOWN = regex(r"\.(?:md|markdown|mdx)(?:\.(?:j2|jinja2?))?\Z", re.IGNORECASE
 
 
 def _trailing_whitespace(document: Document, literal: _Literal) -> Iterator[Hit]:
-    def make(found: _Range) -> Hit:
-        start, end = found
+    for start, end in _trailing(document, literal):
         message = f"{_spaces(document.text[start:end])} at the end of the line"
-        return Hit("PG301", start, end, message, fix=make_fix(document, "Remove it", [(start, end, "")], safe=True))
-
-    return bounded(_trailing(document, literal), make)
+        yield Hit("PG301", start, end, message, fix=make_fix(document, "Remove it", [(start, end, "")], safe=True))
 
 
 def _trailing(document: Document, literal: _Literal) -> Iterator[_Range]:
@@ -187,24 +184,11 @@ _AROUND = 40
 _LONGEST_MEANT = 16  # more invisible characters in a row mean nothing
 
 
-def _byte_order_mark(document: Document) -> Iterator[Hit]:
-    if document.bom and document.embedding is None:
-        message = "the file begins with a byte order mark, which some readers keep as text"
-        # The mark is no part of the text, so the edit says no more than where it is.
-        fix = make_fix(document, "Remove the byte order mark", [(0, 0, "")], safe=True)
-        yield Hit("PG303", 0, min(1, len(document.text)), message, fix=fix)
-
-
 def _invisible_characters(document: Document, literal: _Literal) -> Iterator[Hit]:
-    text = document.text
-
-    def make(found: _Range) -> Hit:
-        start, end = found
-        run = text[start:end]
+    for start, end in _invisible(document.text, literal):
+        run = document.text[start:end]
         fix = make_fix(document, "Remove what cannot be seen", [(start, end, _visible(run))], safe=True)
-        return Hit("PG303", start, end, _describe(run), fix=fix)
-
-    return bounded(_invisible(text, literal), make)
+        yield Hit("PG303", start, end, _describe(run), fix=fix)
 
 
 def _invisible(text: str, literal: _Literal) -> Iterator[_Range]:
@@ -277,18 +261,12 @@ def _fits(what: str, around: str) -> bool:
 
 # PG304
 
-
-def _branches(document: Document) -> Iterator[Hit]:
-    if document.template is None or "{%" not in document.text:
-        return iter(())
-    return bounded(_found_branches(document), lambda hit: hit)
-
-
 _DEEPEST = 50  # branches in branches that are compared: each is read once more for every one around it
 
 
-def _found_branches(document: Document) -> Iterator[Hit]:
-    assert document.template is not None
+def _branches(document: Document) -> Iterator[Hit]:
+    if document.template is None or "{%" not in document.text:
+        return
     bodies = [(document.template.body, 1)]
     while bodies:
         body, depth = bodies.pop()
@@ -397,18 +375,14 @@ _NOT_ASCII = regex(r"[\x00-\x7f]?[^\x00-\x7f]+")
 
 def _not_nfc(document: Document, literal: _Literal) -> Iterator[Hit]:
     if document.text.isascii():
-        return iter(())
+        return
     from unicodedata import is_normalized
 
     if is_normalized("NFC", document.text):
-        return iter(())
-
-    def make(found: tuple[int, int, str]) -> Hit:
-        start, end, composed = found
+        return
+    for start, end, composed in _decomposed(document.text, literal):
         message = f"`{shown(document.text[start:end])}` is not in the composed form (NFC) of its characters"
-        return Hit("PG306", start, end, message, fix=make_fix(document, "Compose it", [(start, end, composed)], safe=False))
-
-    return bounded(_decomposed(document.text, literal), make)
+        yield Hit("PG306", start, end, message, fix=make_fix(document, "Compose it", [(start, end, composed)], safe=False))
 
 
 def _decomposed(text: str, literal: _Literal) -> Iterator[tuple[int, int, str]]:

@@ -36,15 +36,17 @@ def baseline(paths: tuple[str, ...], output: str | None, config: str | None) -> 
     plan = make_plan({"config": config})
     file = output or plan.baseline or DEFAULT
     known = read_baseline(file) if os.path.lexists(file) else None
-    result = collect(lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs))
+    results = list(lint_files(find_targets(paths, plan), plan.settings, jobs=plan.jobs))
+    result = collect(results)
     if exit_code(result, paths_given=bool(paths)) == 2:
         write_findings(result, "concise", lambda text: click.echo(text, nl=False, err=True))
         return 2
-    text = baseline_text(result.records, baseline_root(file), known=known, looked_at=paths or (".",))
+    text = baseline_text(results, baseline_root(file), known=known, looked_at=paths or (".",))
     try:
         replace_file(os.path.realpath(file), text.encode())
     except OSError as error:
         raise InputError(f"the baseline cannot be written ({error.strerror or error})", where=file) from None
-    findings = f"{len(result.records)} finding{'' if len(result.records) == 1 else 's'}"
+    count = len(result.records) + result.more
+    findings = f"{count} finding{'' if count == 1 else 's'}"
     click.echo(f"wrote {findings} to {file}")
     return 0

@@ -158,7 +158,7 @@ def _files(
         from promptguard.core.signals import unwind_on_signals
 
         unwind_on_signals()
-    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache)
+    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache, baseline=baseline)
     changes: list[Change] = []
     found: list[FileResult] = []
     checker = None
@@ -167,8 +167,6 @@ def _files(
 
         checker = Checker(plan.settings)
     for result in results:
-        if baseline is not None:
-            result = baseline.without(result)  # noqa: PLW2901
         if checker is not None:
             after, change = fix_file(
                 result, checker, unsafe=plan.unsafe_fixes, baseline=baseline, write=flags["fix"] and not flags["diff"]
@@ -189,9 +187,7 @@ def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | N
     name = flags["stdin_filename"]
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     checker = Checker(plan.settings)
-    result = lint_text(name, data, checker)
-    if baseline is not None:
-        result = baseline.without(result)
+    result = lint_text(name, data, checker, baseline=baseline)
     if not (flags["fix"] or flags["diff"]):
         return collect([result]), []
     try:

@@ -46,8 +46,7 @@ def acceptance(config: StrPath | None = None) -> Callable[[Source, str, Place | 
         if any(code in codes and f"{own.pointer}/".startswith(f"{top}/") for top, codes in pointers):
             return True
         span = place.span if place is not None else Span(0, 0)
-        line = own.file.line_column(own.place(span.start, span.end).span.start)[0]
-        return Suppressions(own.file, documents).cover(code, line)
+        return Suppressions(own.file, documents).cover(code, own.place(span.start, span.end).span.start)
 
     return accepted
 

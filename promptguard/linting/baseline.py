@@ -5,18 +5,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from promptguard.core.errors import InputError
 from promptguard.core.files import read_text
 from promptguard.core.light import Any
-from promptguard.linting.result import FileResult, Record
+from promptguard.linting.result import Counts, FileResult, Record
 from promptguard.linting.select import ALWAYS
 
 DEFAULT = ".promptguard-baseline.json"
 _VERSION = 1
 _MAX_BYTES = 64 << 20
-_Counts = dict[tuple[str, str], int]  # by code and hash of the lines
 
 
 class Baseline:
@@ -27,24 +26,43 @@ class Baseline:
         root: absolute path of the folder of the baseline file.
     """
 
-    def __init__(self, findings: Mapping[str, _Counts], root: str) -> None:
+    def __init__(self, findings: Mapping[str, Counts], root: str) -> None:
         self._findings = findings
         self._root = root
         self._matched: dict[str, int] = {}
 
-    def without(self, result: FileResult) -> FileResult:
-        """A result without the findings that are known; their number is kept, for ``stale``."""
-        known = dict(self._findings.get(_inside(result.path, self._root), {}))
+    def without(self, result: FileResult, again: Callable[[Counts], FileResult]) -> FileResult:
+        """A result without the findings that are known; their number is kept, for ``stale``.
+
+        Args:
+            result: what is found in a file.
+            again: finds it once more without those that are known. It is asked where some that are not known are too many to be
+                among the records.
+        """
+        path = _inside(result.path, self._root)
+        here = self._findings.get(path, {})
+        left = dict(here)
         records = []
         for record in result.records:
             key = record.code, _hash(record)
-            if known.get(key, 0):
-                known[key] -= 1
+            if left.get(key, 0):
+                left[key] -= 1
             else:
                 records.append(record)
         matched = len(result.records) - len(records)
-        self._matched.setdefault(_inside(result.path, self._root), matched)
-        return result._replace(records=tuple(records), suppressed=result.suppressed + matched) if matched else result
+        is_complete = True
+        for code, lines, count in result.rest:
+            same = min(left.get((code, lines), 0), count)
+            if same:
+                left[code, lines] -= same
+                matched += same
+            is_complete = is_complete and same == count
+        self._matched.setdefault(path, matched)
+        if not matched:
+            return result
+        if not is_complete:
+            return again(here)
+        return result._replace(records=tuple(records), suppressed=result.suppressed + matched, rest=())
 
     def stale(self) -> int:
         """How many known findings are no longer there, in the files that ``without`` was asked about."""
@@ -80,14 +98,16 @@ def read_baseline(path: str) -> Baseline:
         ) from None
 
 
-def baseline_text(records: Iterable[Record], root: str, *, known: Baseline | None = None, looked_at: Iterable[str] = ()) -> str:
-    """The text of a baseline file with some findings; those that keep promptguard from judging are never known.
+def baseline_text(
+    results: Iterable[FileResult], root: str, *, known: Baseline | None = None, looked_at: Iterable[str] = ()
+) -> str:
+    """The text of a baseline file with all findings of some files; those that keep promptguard from judging are never known.
 
     Args:
-        records: the findings.
+        results: what is found in them.
         root: absolute path of the folder of the baseline file.
         known: an earlier baseline, whose findings elsewhere are kept.
-        looked_at: the files and folders that ``records`` are about.
+        looked_at: the files and folders that ``results`` are about.
     """
     findings: dict[str, dict[str, dict[str, int]]] = {}
 
@@ -97,20 +117,23 @@ def baseline_text(records: Iterable[Record], root: str, *, known: Baseline | Non
 
     for path, code, key, count in known.besides(looked_at) if known is not None else ():
         add(path, code, key, count)
-    for record in records:
-        if record.code not in ALWAYS:
-            add(_inside(record.path, root), record.code, _hash(record), 1)
+    for result in results:
+        path = _inside(result.path, root)
+        for code, key, count in (*((record.code, _hash(record), 1) for record in result.records), *result.rest):
+            if code not in ALWAYS:
+                add(path, code, key, count)
     return json.dumps({"version": _VERSION, "findings": findings}, indent=2, sort_keys=True) + "\n"
 
 
-def _findings(data: Any) -> dict[str, _Counts]:
+def _findings(data: Any) -> dict[str, Counts]:
     if not isinstance(data, dict) or data.get("version") != _VERSION or not isinstance(data.get("findings"), dict):
         raise TypeError
-    found: dict[str, _Counts] = {}
+    found: dict[str, Counts] = {}
     for path, codes in data["findings"].items():
         if not isinstance(codes, dict):
             raise TypeError
-        counts = found.setdefault(path, {})
+        counts: dict[tuple[str, str], int] = {}
+        found[path] = counts
         for code, hashes in codes.items():
             if not isinstance(hashes, dict) or not all(type(count) is int and count > 0 for count in hashes.values()):
                 raise TypeError

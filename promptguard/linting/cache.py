@@ -264,16 +264,23 @@ def _result(data: Any) -> FileResult:
     Raises:
         ValueError, TypeError, KeyError, IndexError: it is none.
     """
-    path, checked, records, suppressed, reason, includes = data
+    path, checked, records, suppressed, reason, includes, rest, mends = data
     _expect(
         isinstance(path, str)
         and isinstance(checked, bool)
         and isinstance(includes, bool)
+        and isinstance(mends, bool)
         and type(suppressed) is int
         and suppressed >= 0
     )
     found = tuple(_record(record) for record in records)
-    return FileResult(path, checked, found, suppressed, _text_or_none(reason), includes)
+    return FileResult(path, checked, found, suppressed, _text_or_none(reason), includes, tuple(map(_more, rest)), mends)
+
+
+def _more(data: Any) -> tuple[str, str, int]:
+    code, key, count = data
+    _expect(code in RULES and isinstance(key, str) and type(count) is int and count > 0)
+    return code, key, count
 
 
 def _record(data: Any) -> Record:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import os
 
-from promptguard.checks.base import MAX_HITS, PREFIX, TOKENS_BEHIND, Document, Hit, detectors, shown
+from promptguard.checks.base import PREFIX, TOKENS_BEHIND, Detector, Document, Hit, detectors, shown
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.files import read_text
 from promptguard.core.finding import Fix, Severity
-from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence, regex
+from promptguard.core.light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, regex
 from promptguard.core.source import Source, Span
 from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
@@ -19,11 +19,14 @@ from promptguard.linting.settings import DIRECTIVE, MAX_BYTES, UNUSED, PromptDec
 from promptguard.parse.template_nodes import Tag
 
 if TYPE_CHECKING:
+    from promptguard.linting.result import Counts
     from promptguard.linting.suppress import Suppressions
 
 NOTHING = "holds no prompt, no tool schemas and no serving configuration"
 _INCLUDING = frozenset({"include", "extends", "import", "from"})
 _INCLUDE = regex(r"\{%[-+]?\s{0,20}(?:include|extends|import|from)\s")
+MAX_RECORDS = 1_000
+"""Findings of one rule in one file that are reported: nobody reads more, and no report has to carry them."""
 _EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
 _MUCH = 2_000  # tokens: what three to four steps of the four-tool task add to a prompt
 _KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
@@ -62,6 +65,7 @@ class Checker:
     Attributes:
         rendered: whether the last file held a chat template, which takes long to check.
         hurried: whether the time has a say in the last result, see ``Document``.
+        exceptions: what the configuration takes out.
 
     Raises:
         ConfigError: a selector in the settings matches no rule.
@@ -71,7 +75,7 @@ class Checker:
         self.rendered = self.hurried = False
         self._settings = settings
         self._selected = selected_codes(settings.select, settings.ignore)
-        self._exceptions = Exceptions(settings)
+        self.exceptions = Exceptions(settings)
         self._options = {
             code: {option.name: option.default for option in rule.options} | dict(settings.rule_options.get(code, {}))
             for code, rule in RULES.items()
@@ -79,20 +83,49 @@ class Checker:
         self._options["tokenizer"] = {"name": settings.tokenizer}
         self._prompts = _Prompts(settings)
 
-    def check(self, path: str, text: str, *, bom: bool = False, named: bool = False) -> FileResult:
-        """Check the text of one file; see ``check_file``."""
-        return self._check(path, lambda: read_documents(path, text, self._settings, bom=bom, named=named), text, named=named)
+    def check(
+        self,
+        path: str,
+        text: str,
+        *,
+        bom: bool = False,
+        named: bool = False,
+        known: Counts | None = None,
+        fixing: bool = False,
+    ) -> FileResult:
+        """Check the text of one file.
 
-    def check_model(self, path: str, *, named: bool = False) -> FileResult:
+        Args:
+            path: see ``check_file``, as for the next three.
+            text: its content.
+            bom: it begins with a byte order mark.
+            named: the user named it.
+            known: findings that are not to be reported; they count as suppressed.
+            fixing: add the notes that are not shown and have safe fixes.
+        """
+
+        def read() -> list[Document]:
+            return read_documents(path, text, self._settings, bom=bom, named=named)
+
+        return self._check(path, read, text, named=named, known=known, fixing=fixing)
+
+    def check_model(self, path: str, *, named: bool = False, known: Counts | None = None) -> FileResult:
         """Check the chat templates of a GGUF file; one that cannot be read is passed over where it is not ``named``."""
         from promptguard.linting.reading.chat_templates import for_chat, model_templates
 
-        return self._check(path, lambda: for_chat(model_templates(path)), "", named=named, guessed=not named)
+        return self._check(path, lambda: for_chat(model_templates(path)), "", named=named, guessed=not named, known=known)
 
     def _check(
-        self, path: str, read: Callable[[], list[Document]], text: str, *, named: bool, guessed: bool = False
+        self,
+        path: str,
+        read: Callable[[], list[Document]],
+        text: str,
+        *,
+        named: bool,
+        guessed: bool = False,
+        known: Counts | None = None,
+        fixing: bool = False,
     ) -> FileResult:
-        problems: list[Hit] = []
         self.rendered = self.hurried = False
         try:
             documents = read()
@@ -101,24 +134,24 @@ class Checker:
         except PromptguardError:
             raise
         except Exception as error:
-            documents = []
-            problems.append(_crash("the reader", error))
-        if not documents and not problems:
-            return FileResult(path, checked=False, reason=NOTHING if named else None)
+            findings = _Findings(self, path, Source(path, text), (), known, fixing=fixing)
+            findings.add(_Found(Span(0, 0), _crash("the reader", error), None))
+            return findings.result()
         if not documents:
-            return self._judge(path, Source(path, text), documents, [_Found(Span(0, 0), hit, None) for hit in problems])
+            return FileResult(path, checked=False, reason=NOTHING if named else None)
         # What is taken out of a binary file is a file of its own.
         parts = [documents] if documents[0].file.parent is None else [[document] for document in documents]
         judged = []
         for part in parts:
-            cut: set[str] = set()
-            found = [item for document in part for item in (*self._broken(path, document), *self._run(document, cut))]
-            judged.append(self._judge(path, part[0].file, part, found, cut))
+            findings = _Findings(self, path, part[0].file, part, known, fixing=fixing)
+            for document in part:
+                for item in self._broken(path, document):
+                    findings.add(item)
+                for item in self._run(document):
+                    findings.add(item)
+            judged.append(findings.result())
         self.hurried = any(document.hurried for document in documents)
-        if len(judged) == 1:
-            return judged[0]
-        records = tuple(record for result in judged for record in result.records)
-        return FileResult(path, True, records, sum(result.suppressed for result in judged))
+        return judged[0] if len(judged) == 1 else _joined(path, judged)
 
     def is_prompt(self, path: str) -> bool:
         """Whether a file is meant to be checked, as its name or the configuration says."""
@@ -128,7 +161,9 @@ class Checker:
         """The result for a file that cannot be read, at the place in its text that the error names."""
         file = Source(path, text)
         at = file.offset(error.where)
-        return self._judge(path, file, [], [_Found(Span(at, at), Hit("PG901", at, at, error.what), None)])._replace(checked=False)
+        findings = _Findings(self, path, file, ())
+        findings.add(_Found(Span(at, at), Hit("PG901", at, at, error.what), None))
+        return findings.result()._replace(checked=False)
 
     def _broken(self, path: str, document: Document) -> Iterator[_Found]:
         """What keeps a file that is surely a Jinja template from being one; tags that extensions may add do not."""
@@ -146,10 +181,8 @@ class Checker:
                 yield _Found(Span(at, at), Hit("PG901", at, at, f"the template is broken: {problem}"), document)
                 return  # what follows may come of it
 
-    def _run(self, document: Document, cut: set[str]) -> Iterator[_Found]:
-        """What the detectors find in a document; ``cut`` gets the rules of which one has given as many hits as it may, so that
-        nobody knows what else there is.
-        """
+    def _run(self, document: Document) -> Iterator[_Found]:
+        """What the detectors find in a document."""
         if not any(document.kind in RULES[code].kinds for code in self._selected):
             return  # nobody asks, and to render a chat template takes long
         self.rendered |= document.kind == "chat-template"
@@ -159,85 +192,52 @@ class Checker:
             yield _Found(Span(0, 0), _crash(f"the detectors of {document.kind}", error), None)
             return
         for name, detector in looking:
-            counts: dict[str, int] = {}
-            try:
-                for hit in detector(document, self._options):
-                    if not 0 <= hit.start <= hit.end <= len(document.text):
-                        raise ValueError(f"a hit at {hit.start}..{hit.end} of {len(document.text)}")
-                    counts[hit.code] = counts.get(hit.code, 0) + 1
-                    if counts[hit.code] == MAX_HITS:
-                        cut.add(hit.code)
-                    rule = RULES[hit.code]
-                    if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
-                        yield _Found(document.place(hit.start, hit.end).span, hit, document)
-            except ConfigError:
-                raise
-            except Exception as error:
-                yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
+            yield from self._detected(document, name, detector)
 
-    def _judge(
-        self, path: str, file: Source, documents: Sequence[Document], found: list[_Found], cut: Iterable[str] = ()
-    ) -> FileResult:
-        suppressions = _suppressions(file, documents)
-        ignored, pointers = self._exceptions.of(path)
-        seen: set[tuple[str, int, int, str]] = set()
-        kept: list[_Found] = []
-        suppressed = 0
-        for item in sorted(found, key=_order):
-            hit = item.hit
-            key = (hit.code, item.span.start, item.span.end, hit.message)
-            if key in seen:
-                continue
-            seen.add(key)
-            pointer = _pointer(item)
-            out = suppressions is not None and suppressions.cover(hit.code, file.line_column(item.span.start)[0])
-            out = out or hit.code in ignored or any(hit.code in codes and _below(pointer, top) for top, codes in pointers)
-            if out and hit.code != "PG999":
-                suppressed += self._reports(hit)
-            else:
-                kept.append(item)
-        if suppressions is not None:
-            suppressions.count_as_used(cut)
-            for problem in suppressions.problems():
-                hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
-                if hit.code in ignored or suppressions.cover(hit.code, file.line_column(problem.start)[0]):
-                    suppressed += self._reports(hit)
-                else:
-                    kept.append(_Found(Span(problem.start, problem.end), hit, None))
-        kept = [item for item in kept if self._reports(item.hit)]
-        kept.sort(key=_order)
-        records = tuple(self._records(path, file, documents, _bounded(kept)))
-        return FileResult(path, True, records, suppressed, includes=any(map(_includes, documents)))
+    def _detected(self, document: Document, name: str, detector: Detector) -> Iterator[_Found]:
+        try:
+            for hit in detector(document, self._options):
+                if not 0 <= hit.start <= hit.end <= len(document.text):
+                    raise ValueError(f"a hit at {hit.start}..{hit.end} of {len(document.text)}")
+                rule = RULES[hit.code]
+                if rule.blocks == "any" or document.block_at(hit.start) in PREFIX:
+                    yield _Found(document.place(hit.start, hit.end).span, hit, document)
+        except ConfigError:
+            raise
+        except Exception as error:
+            yield _Found(Span(0, 0), _crash(f"the detector `{name}`", error), None)
 
-    def _reports(self, hit: Hit) -> bool:
+    def reports(self, hit: Hit) -> bool:
         """Whether a rule is selected and its finding is shown at this level."""
         severity = hit.severity or RULES[hit.code].severity
         return hit.code in self._selected and (severity != "note" or self._settings.pedantic)
 
-    def _records(self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found]) -> Iterator[Record]:
+    def mends(self, hit: Hit) -> bool:
+        """Whether a rule is selected and the fix of its finding is safe: it is applied even if the finding is a note."""
+        return hit.code in self._selected and hit.fix is not None and hit.fix.applicability == "safe"
+
+    def records(
+        self, path: str, file: Source, documents: Sequence[Document], found: Sequence[_Found], numbers: dict[str, int]
+    ) -> Iterator[Record]:
+        """What is reported; ``numbers`` says how many findings of a key there are that are not."""
         if not found:
             return
-        from promptguard.core.digest import digest
         from promptguard.linting.cost import Coster
 
         coster = Coster(self._settings.tokenizer)
-        inside = documents[0].pointer or "" if file.parent is not None else ""
         shown_path = path.replace(os.sep, "/")
-        numbers: dict[str, int] = {}
-        keys: dict[tuple[int, int], str] = {}
+        key_of = _Keys(file, documents)
         for span, hit, document in found:
             rule = RULES[hit.code]
             line, column = file.line_column(span.start)
             end_line, end_column = file.line_column(span.end)
             block = document.block_at(hit.start) if document is not None else None
             tokens = hit.tokens_lost
-            measured = rule.area == "chat-templates"  # by rendering, or it costs nothing
+            measured = rule.area == "chat-templates" or hit.code in ALWAYS  # by rendering, or it costs nothing
             if tokens is None and not measured and document is not None and block in PREFIX and document.regions:
                 tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
             message = hit.message.replace(TOKENS_BEHIND, "1 token" if tokens == 1 else f"{tokens or 0:,} tokens")
-            if (line, end_line) not in keys:
-                keys[line, end_line] = _lines_key(file, line, end_line)
-            key = digest(f"{inside}\0{hit.code}\0{keys[line, end_line]}".encode("utf-8", "surrogatepass"), 16)
+            key = key_of(hit.code, span)
             numbers[key] = numbers.get(key, 0) + 1
             yield Record(
                 path=shown_path,
@@ -260,6 +260,151 @@ class Checker:
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",
             )
+
+
+class _Findings:
+    """The findings of a file, made of hits as they come: there may be a hit for every ten characters of it.
+
+    Of those that are reported the first ``MAX_RECORDS`` of each rule are kept. Of the others nothing but the number is, by what a
+    baseline knows them by.
+
+    Args:
+        checker: says what is reported.
+        path: of the file.
+        file: its text.
+        documents: what was read from it.
+        known: how many findings are not to be reported, by code and hash of their lines.
+        fixing: keep notes that are not shown too, if their fixes are safe.
+    """
+
+    def __init__(
+        self,
+        checker: Checker,
+        path: str,
+        file: Source,
+        documents: Sequence[Document],
+        known: Counts | None = None,
+        *,
+        fixing: bool = False,
+    ) -> None:
+        self._checker = checker
+        self._path = path
+        self._file = file
+        self._documents = documents
+        self._fixing = fixing
+        self._suppressions = _suppressions(file, documents)
+        self._ignored, self._pointers = checker.exceptions.of(path)
+        self._known = dict(known or {})
+        self._matched: dict[str, int] = {}
+        self._seen: set[tuple[str, int, int, str]] = set()
+        self._kept: dict[str, list[_Found]] = {}
+        self._rest: dict[tuple[str, str], int] = {}
+        self._keys: _Keys | None = None
+        self._suppressed = 0
+        self._mends = False
+        self._is_judged = True
+
+    def add(self, item: _Found) -> None:
+        """Take a hit; the same one again is none."""
+        hit = item.hit
+        key = (hit.code, item.span.start, item.span.end, hit.message)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        if hit.code in ALWAYS:
+            self._is_judged = False
+        reported = self._checker.reports(hit)
+        if self._is_out(item):
+            self._suppressed += reported
+        elif not reported and not (self._fixing and self._checker.mends(hit)):
+            self._mends = self._mends or self._checker.mends(hit)
+        elif self._known and self._is_known(item):
+            self._suppressed += reported
+        else:
+            kept = self._kept.setdefault(hit.code, [])
+            kept.append(item)
+            if len(kept) == 2 * MAX_RECORDS:
+                self._cut(kept)
+
+    def result(self) -> FileResult:
+        """What is found, once all hits have been taken."""
+        # What stands behind the place where a file is broken may be what a suppression is for.
+        if self._suppressions is not None and self._is_judged:
+            for problem in self._suppressions.problems():
+                hit = Hit(UNUSED, problem.start, problem.end, problem.message, fix=problem.fix)
+                self.add(_Found(Span(problem.start, problem.end), hit, None))
+        for kept in self._kept.values():
+            self._cut(kept)
+        found = sorted((item for kept in self._kept.values() for item in kept), key=_order)
+        records = tuple(self._checker.records(self._path, self._file, self._documents, found, self._matched))
+        rest = tuple((code, key, count) for (code, key), count in self._rest.items())
+        includes = any(map(_includes, self._documents))
+        return FileResult(self._path, True, records, self._suppressed, includes=includes, rest=rest, mends=self._mends)
+
+    def _is_out(self, item: _Found) -> bool:
+        """Whether a comment or the configuration takes a hit out; all comments that do are asked, so that they count as used."""
+        code = item.hit.code
+        by_comment = self._suppressions is not None and self._suppressions.cover(code, item.span.start)
+        if code == "PG999":
+            return False
+        if by_comment or code in self._ignored:
+            return True
+        if not self._pointers:
+            return False
+        pointer = _pointer(item)
+        return any(code in codes and _below(pointer, top) for top, codes in self._pointers)
+
+    def _is_known(self, item: _Found) -> bool:
+        key = self._key(item)
+        if not self._known.get((item.hit.code, key), 0):
+            return False
+        self._known[item.hit.code, key] -= 1
+        self._matched[key] = self._matched.get(key, 0) + 1
+        return True
+
+    def _cut(self, kept: list[_Found]) -> None:
+        if len(kept) <= MAX_RECORDS:
+            return
+        kept.sort(key=_order)
+        for item in kept[MAX_RECORDS:]:
+            key = item.hit.code, self._key(item)
+            self._rest[key] = self._rest.get(key, 0) + 1
+        del kept[MAX_RECORDS:]
+
+    def _key(self, item: _Found) -> str:
+        if self._keys is None:
+            self._keys = _Keys(self._file, self._documents)
+        return self._keys(item.hit.code, item.span)
+
+
+class _Keys:
+    """What findings are known by when their lines have moved: a hash of the code and the text of the lines."""
+
+    def __init__(self, file: Source, documents: Sequence[Document]) -> None:
+        self._file = file
+        self._inside = documents[0].pointer or "" if file.parent is not None else ""
+        self._last: tuple[tuple[str, int, int], str] | None = None
+
+    def __call__(self, code: str, span: Span) -> str:
+        from promptguard.core.digest import digest
+
+        lines = code, self._file.line_column(span.start)[0], self._file.line_column(span.end)[0]
+        if self._last is None or self._last[0] != lines:  # most stand in the order of their lines
+            text = f"{self._inside}\0{code}\0{_lines_key(self._file, *lines[1:])}"
+            self._last = lines, digest(text.encode("utf-8", "surrogatepass"), 16)
+        return self._last[1]
+
+
+def _joined(path: str, results: Sequence[FileResult]) -> FileResult:
+    """The results of the parts of a file as one."""
+    return FileResult(
+        path,
+        True,
+        tuple(record for result in results for record in result.records),
+        sum(result.suppressed for result in results),
+        rest=tuple(more for result in results for more in result.rest),
+        mends=any(result.mends for result in results),
+    )
 
 
 def _severity(severity: Severity, changes: str | None, tokens: int | None) -> Severity:
@@ -340,27 +485,6 @@ def _crash(where: str, error: Exception) -> Hit:
 
 def _order(item: _Found) -> tuple[int, int, str, str]:
     return item.span.start, item.span.end, item.hit.code, item.hit.message
-
-
-def _bounded(found: Sequence[_Found]) -> list[_Found]:
-    """At most so many findings of a rule; the last one that is kept says how many there are more."""
-    counts: dict[str, int] = {}
-    for item in found:
-        counts[item.hit.code] = counts.get(item.hit.code, 0) + 1
-    if not any(count > MAX_HITS for count in counts.values()):
-        return list(found)
-    kept: list[_Found] = []
-    numbers: dict[str, int] = {}
-    for item in found:
-        code = item.hit.code
-        numbers[code] = numbers.get(code, 0) + 1
-        if numbers[code] < MAX_HITS:
-            kept.append(item)
-        elif numbers[code] == MAX_HITS:
-            more = counts[code] - MAX_HITS
-            message = item.hit.message + (f" (and {more:,} more in this file)" if more else "")
-            kept.append(item._replace(hit=item.hit._replace(message=message)))
-    return kept
 
 
 def _pointer(item: _Found) -> str | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from promptguard.core.light import TYPE_CHECKING, NamedTuple
+from promptguard.core.light import TYPE_CHECKING, Mapping, NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.core.finding import Applicability, Confidence, Severity
+
+Counts = Mapping[tuple[str, str], int]
+"""How many findings there are, by code and hash of the lines."""
 
 
 class FixEdit(NamedTuple):
@@ -91,6 +94,8 @@ class FileResult(NamedTuple):
         suppressed: findings that a comment, the configuration or the baseline suppresses.
         reason: why it was not checked although it was named, ``None`` otherwise.
         includes: it is a template that takes in other files (``include``, ``extends``, ``import``): what they print is not known.
+        rest: the findings that are too many to be among the records: code, hash of the lines, and how many there are.
+        mends: a note that is not shown has a safe fix.
     """
 
     path: str
@@ -99,6 +104,8 @@ class FileResult(NamedTuple):
     suppressed: int = 0
     reason: str | None = None
     includes: bool = False
+    rest: tuple[tuple[str, str, int], ...] = ()
+    mends: bool = False
 
 
 class LintResult(NamedTuple):
@@ -112,6 +119,7 @@ class LintResult(NamedTuple):
         skipped: named files that hold nothing to check, with the reason.
         fixed: fixes applied.
         including: templates that take in other files, which are not followed.
+        more: findings that are too many to be among the records; the last record of their rule in their file says so.
     """
 
     records: tuple[Record, ...]
@@ -121,6 +129,7 @@ class LintResult(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
     fixed: int = 0
     including: int = 0
+    more: int = 0
 
     @property
     def findings(self) -> tuple[Record, ...]:

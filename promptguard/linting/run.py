@@ -9,7 +9,7 @@ import sys
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
-from promptguard.linting.result import FileResult, LintResult, Record
+from promptguard.linting.result import Counts, FileResult, LintResult, Record
 from promptguard.linting.select import ALWAYS
 from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX, Settings
 
@@ -56,7 +56,12 @@ _Answer = tuple[FileResult, "str | None", int]  # what is found, the key to keep
 
 
 def lint_files(
-    targets: Iterable[Target], settings: Settings, *, jobs: int | None = None, cache: Cache | None = None
+    targets: Iterable[Target],
+    settings: Settings,
+    *,
+    jobs: int | None = None,
+    cache: Cache | None = None,
+    baseline: Baseline | None = None,
 ) -> Iterator[FileResult]:
     """Check files.
 
@@ -65,6 +70,7 @@ def lint_files(
         settings: what holds.
         jobs: most processes to work with, ``None`` for the number of CPUs.
         cache: results of earlier runs; what is new is added and saved.
+        baseline: what is known, which is left out.
 
     Yields:
         The result of each file, in the order of ``targets``.
@@ -74,17 +80,18 @@ def lint_files(
         PromptguardError: a process ended unexpectedly.
     """
     keep = cache if all(item.name is None for item in settings.prompts) else None  # else a result may depend on other files
-    done: list[FileResult | None] = []
+    done: list[tuple[Target, FileResult | None]] = []
     waiting: list[_Job] = []
     sieve = _Sieve(settings, keep)
     for target in targets:
         result, size = sieve.result(target)
-        done.append(result)
+        done.append((target, result))
         if result is None:
             waiting.append(_Job(target.path, target.named, size, target.error))
     fresh = _check(waiting, settings, jobs=jobs, keep=keep)
-    for result in done:
-        yield result if result is not None else next(fresh)
+    for target, result in done:
+        found = result if result is not None else next(fresh)
+        yield found if baseline is None else baseline.without(found, _again(target, settings))
     next(fresh, None)  # lets it come to its end, and the processes to theirs
     if keep is not None:
         keep.save()
@@ -109,19 +116,34 @@ def result_key(path: str, named: bool, data: bytes) -> str:
     return digest(f"{path}\0{os.getcwd()}\0{named}\0".encode("utf-8", "surrogatepass") + data)
 
 
-def lint_text(path: str, data: bytes, checker: Checker) -> FileResult:
+def _again(target: Target, settings: Settings) -> Callable[[Counts], FileResult]:
+    """What checks a file without findings that are known."""
+
+    def check(known: Counts) -> FileResult:
+        from promptguard.linting.check import Checker
+
+        return _check_job(Checker(settings), _Job(target.path, target.named, 0, target.error), known)[0]
+
+    return check
+
+
+def lint_text(path: str, data: bytes, checker: Checker, *, baseline: Baseline | None = None) -> FileResult:
     """Check the content of a file that is on standard input."""
     try:
         text, bom = _decode(data, path)
     except InputError as error:
         return checker.unreadable(path, error)
-    return checker.check(path, text, bom=bom, named=True)
+
+    def check(known: Counts | None) -> FileResult:
+        return checker.check(path, text, bom=bom, named=True, known=known)
+
+    return check(None) if baseline is None else baseline.without(check(None), check)
 
 
 def fix_data(
     path: str, data: bytes, checker: Checker, *, unsafe: bool, baseline: Baseline | None = None
 ) -> tuple[FileResult, Change]:
-    """Apply the fixes of a file's findings to its content.
+    """Apply the fixes of a file's findings to its content, and the safe ones of notes that are not shown.
 
     Returns:
         What is found when they are applied, and what they change.
@@ -134,9 +156,11 @@ def fix_data(
     text, bom = _decode(data, path)
     keeps = bom
 
-    def check(text: str) -> FileResult:
-        result = checker.check(path, text, bom=keeps, named=True)
-        return baseline.without(result) if baseline is not None else result
+    def check(text: str, *, fixing: bool = True) -> FileResult:
+        def again(known: Counts | None) -> FileResult:
+            return checker.check(path, text, bom=keeps, named=True, known=known, fixing=fixing)
+
+        return again(None) if baseline is None else baseline.without(again(None), again)
 
     result = check(text)
     if bom and drops_bom(result):
@@ -144,13 +168,13 @@ def fix_data(
         result = check(text)
     fixed = fix_text(text, result, check, unsafe=unsafe)
     before, after = "\ufeff" * bom + text, "\ufeff" * keeps + fixed.text
-    return fixed.result, Change(path, before, after, fixed.applied + (bom and not keeps))
+    return check(fixed.text, fixing=False), Change(path, before, after, fixed.applied + (bom and not keeps))
 
 
 def fix_file(
     result: FileResult, checker: Checker, *, unsafe: bool, baseline: Baseline | None, write: bool
 ) -> tuple[FileResult, Change | None]:
-    """Apply the fixes of a file's findings, and replace it where that changes it.
+    """Apply the fixes of a file's findings, and the safe ones of notes that are not shown; replace it where that changes it.
 
     Args:
         result: what is found in it.
@@ -165,7 +189,7 @@ def fix_file(
     """
     from promptguard.linting.fix import has_fix
 
-    if not has_fix(result, unsafe=unsafe):
+    if not result.mends and not has_fix(result, unsafe=unsafe):
         return result, None
     try:
         data = read_bytes(result.path, limit=MAX_BYTES)
@@ -184,16 +208,30 @@ def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
     """A whole run from the results of its files. One that could not be judged does not count as checked."""
     records: list[Record] = []
     skipped: list[tuple[str, str]] = []
-    files = looked_at = suppressed = including = 0
+    files = looked_at = suppressed = including = more = 0
     for result in results:
-        records += result.records
+        records += _with_rest(result) if result.rest else result.records
+        more += sum(count for _, _, count in result.rest)
         files += result.checked and all(record.code not in ALWAYS for record in result.records)
         looked_at += 1
         suppressed += result.suppressed
         including += result.includes
         if result.reason is not None:
             skipped.append((result.path.replace(os.sep, "/"), result.reason))
-    return LintResult(tuple(records), files, looked_at, suppressed, tuple(skipped), fixed, including)
+    return LintResult(tuple(records), files, looked_at, suppressed, tuple(skipped), fixed, including, more)
+
+
+def _with_rest(result: FileResult) -> list[Record]:
+    """The records of a result; the last of a rule that has more findings says how many."""
+    more: dict[str, int] = {}
+    for code, _, count in result.rest:
+        more[code] = more.get(code, 0) + count
+    records = list(result.records)
+    for at in range(len(records) - 1, -1, -1):
+        count = more.pop(records[at].code, 0)
+        if count:
+            records[at] = records[at]._replace(message=f"{records[at].message} (and {count:,} more in this file)")
+    return records
 
 
 def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False) -> int:
@@ -280,8 +318,8 @@ def _decode(data: bytes, path: str) -> tuple[str, bool]:
     return text.removeprefix("\ufeff"), text.startswith("\ufeff")
 
 
-def _check_job(checker: Checker, job: _Job) -> _Answer:
-    """Check a file anew: it may be another one by now, so its key is made anew too."""
+def _check_job(checker: Checker, job: _Job, known: Counts | None = None) -> _Answer:
+    """Check a file anew, without findings that are known: it may be another one by now, so its key is made anew too."""
     try:
         if job.error is not None:
             raise job.error
@@ -289,13 +327,13 @@ def _check_job(checker: Checker, job: _Job) -> _Answer:
             from promptguard.linting.models import model_stamp
 
             stamp = model_stamp(job.path, named=job.named)
-            result = checker.check_model(job.path, named=job.named)
+            result = checker.check_model(job.path, named=job.named, known=known)
             return result, _key(checker, job, stamp or b""), _MODEL_COSTS
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
         return _unreadable(checker, job, error), None, 0
-    result = checker.check(job.path, text, bom=bom, named=job.named)
+    result = checker.check(job.path, text, bom=bom, named=job.named, known=known)
     work = _MODEL_COSTS if checker.rendered else len(data)
     return result, _key(checker, job, data), work
 

@@ -9,7 +9,7 @@ from promptguard.checks.selectors import resolve
 from promptguard.core import patterns as re
 from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
-from promptguard.core.light import Iterable, Iterator, Sequence, regex
+from promptguard.core.light import Iterator, Sequence, regex
 from promptguard.core.source import Source, Span
 from promptguard.linting.settings import DIRECTIVE, UNUSED
 from promptguard.parse.template_nodes import Text
@@ -22,6 +22,7 @@ _UNKNOWN = regex(
     r"(?=[ \t]{0,20}(\[|=|-?#\}|-->|[\r\n]|\Z)?)"
 )
 _KNOWN = ("ignore", "ignore-file", "block")
+_JSON_BREAK = regex(r'(?P<quote>")|(?P<escape>\\r\\n|\\[rn])|(?P<line>\r\n|[\r\n])|\\[^\r\n]')
 _OPENING = regex(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
 _LONGEST = 1000  # code points of a comment
 _CLOSING = {"{#": "#}", "<!": "-->"}
@@ -53,8 +54,66 @@ class _Code:
             self.codes = None
 
 
+class _Lines:
+    """The lines of a file; of a JSON file also those of each string in it, which has its own, as they are when it is read.
+
+    Attributes:
+        starts: where each begins; what stands around the strings is a line too.
+        strings: where the strings of a JSON file begin and end, their quotes left out, one after the other.
+    """
+
+    __slots__ = ("_ends", "_text", "starts", "strings")
+
+    def __init__(self, file: Source) -> None:
+        self._text = file.text
+        self._ends: list[int] | None = None
+        self.strings: list[int] = []
+        self.starts = file.line_starts
+        if file.kind == "json" and DIRECTIVE in file.text:
+            self.starts, self._ends = [0], []
+            for match in _JSON_BREAK.finditer(file.text):
+                end, start = match.span()
+                is_inside = len(self.strings) % 2
+                if match.lastgroup == "quote":
+                    end = start = end if is_inside else start
+                    self.strings.append(start)
+                elif match.lastgroup == "line" and is_inside:  # a string that is broken
+                    self.strings.append(end)
+                elif match.lastgroup is None or (match.lastgroup == "escape") != is_inside:
+                    continue
+                self._ends.append(end)
+                self.starts.append(start)
+            self._ends.append(len(file.text))
+
+    def number(self, offset: int) -> int:
+        """The number of the line that an offset lies in, from 1."""
+        return bisect_right(self.starts, offset)
+
+    def around(self, start: int, end: int) -> tuple[int, int]:
+        """Where the line of ``start`` begins, and where that of ``end`` ends, its line end counted."""
+        last = self.number(max(start, end - 1))
+        return self.starts[self.number(start) - 1], self.starts[last] if last < len(self.starts) else len(self._text)
+
+    def content_end(self, number: int) -> int:
+        """Where a line ends, its line end left out."""
+        if self._ends is not None:
+            return self._ends[number - 1]
+        end = self.starts[number] if number < len(self.starts) else len(self._text)
+        return end - 2 if self._text.endswith("\r\n", 0, end) else end - self._text.endswith(("\r", "\n"), 0, end)
+
+    def has_end(self, number: int) -> bool:
+        """Whether a line end stands between a line and the next one."""
+        return number < len(self.starts) and self.content_end(number) < self.starts[number]
+
+    def are_one_text(self, start: int, end: int) -> bool:
+        """Whether no string of a JSON file begins or ends in a range."""
+        return bisect_right(self.strings, start) == bisect_right(self.strings, end - 1)
+
+
 class _Comment:
-    """One comment. ``line``: the one that it is about, ``None`` for the whole file. ``codes``: ``None`` for every rule."""
+    """One comment. ``line``: the one that it is about, 0 where none follows, ``None`` for the whole file. ``codes``: ``None`` for
+    every rule.
+    """
 
     __slots__ = ("codes", "directive", "end", "line", "start", "used")
 
@@ -88,35 +147,33 @@ class Suppressions:
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
         self._documents = documents
-        self._all = list(_comments(file, documents))
+        self._lines = _Lines(file)
+        self._all = list(_comments(file, self._lines, documents))
         self._of_line: dict[int | None, list[_Comment]] = {}
         for comment in self._all:
             self._of_line.setdefault(comment.line, []).append(comment)
         self._said: dict[tuple[str, int | None], bool] = {}
 
-    def cover(self, code: str, line: int) -> bool:
-        """Whether a finding that begins on a line is suppressed; the suppressions that say so count as used."""
+    def cover(self, code: str, offset: int) -> bool:
+        """Whether a finding that begins at an offset is suppressed; the suppressions that say so count as used."""
         if not self._all:
             return False
-        by_line, by_file = self._ask(code, line), self._ask(code, None)
+        by_line, by_file = self._ask(code, self._lines.number(offset)), self._ask(code, None)
         return by_line or by_file
 
     def _ask(self, code: str, line: int | None) -> bool:
         """What the comments for a line say, and those for the whole file; each is asked once, there may be thousands."""
+        comments = self._of_line.get(line)
+        if comments is None:
+            return False
         if (code, line) not in self._said:
-            self._said[code, line] = any([comment.covers(code) for comment in self._of_line.get(line, ())])  # noqa: C419 (all are asked)
+            self._said[code, line] = any([comment.covers(code) for comment in comments])  # noqa: C419 (all are asked)
         return self._said[code, line]
-
-    def count_as_used(self, codes: Iterable[str]) -> None:
-        """Count the suppressions of some rules as used, wherever they are."""
-        for code in codes:
-            for comment in self._all:
-                comment.covers(code)
 
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""
         text = self._file.text
-        yield from _unknown(self._file, self._documents)
+        yield from _unknown(self._file, self._lines, self._documents)
         for comment in self._all:
             start, end = comment.directive
             if comment.codes is None:
@@ -136,12 +193,14 @@ class Suppressions:
         """Remove a comment: with its line where it stands alone, else with the blanks in front of it at the end of a line."""
         text = self._file.text
         start, end = comment.start, comment.end
-        first, last = _lines_around(self._file, start, end)
-        if _alone(self._file, comment):
+        first, last = self._lines.around(start, end)
+        number = self._lines.number(end - 1)
+        if _alone(self._file, self._lines, comment):
             start, end = first, last
-            if start and text[last - 1] not in "\r\n":  # the last line, and nothing ends it
-                start -= 2 if text.endswith("\r\n", 0, start) else 1
-        elif _blank(text, end, last):
+            before = self._lines.number(start) - 1
+            if before and not self._lines.has_end(number):  # the last line, and nothing ends it
+                start = self._lines.content_end(before)
+        elif _blank(text, end, self._lines.content_end(number)):
             while start > first and text[start - 1] in " \t":
                 start -= 1
         trims = text[comment.start : comment.start + 2] == "{#" and "-" in (text[comment.start + 2], text[comment.end - 3])
@@ -155,24 +214,22 @@ def _without_code(comment: _Comment, index: int) -> Fix:
     return Fix(f"Remove `{codes[index].text}`", (Edit(span, ""),), "safe")
 
 
-def _comments(file: Source, documents: Sequence[Document]) -> Iterator[_Comment]:
+def _comments(file: Source, lines: _Lines, documents: Sequence[Document]) -> Iterator[_Comment]:
     text = file.text
-    found = [comment for match in _DIRECTIVE.finditer(text) if (comment := _comment(file, documents, match)) is not None]
-    starts = file.line_starts
+    found = [comment for match in _DIRECTIVE.finditer(text) if (comment := _comment(file, lines, documents, match)) is not None]
     next_line: dict[int, int] = {}  # behind a line that holds nothing but a comment
     for comment in reversed(found):
-        line = bisect_right(starts, comment.start)
-        if _alone(file, comment):
-            last = bisect_right(starts, comment.end)
-            next_line[line] = next_line.get(last + 1, last + 1)
+        line, last = lines.number(comment.start), lines.number(comment.end - 1)
+        if _alone(file, lines, comment):
+            next_line[line] = next_line.get(last + 1, last + 1) if lines.has_end(last) else 0
             line = next_line[line]
         if not text[slice(*comment.directive)].removeprefix(DIRECTIVE).lstrip().startswith("ignore-file"):
             comment.line = line
     yield from found
 
 
-def _comment(file: Source, documents: Sequence[Document], match: re.Match[str]) -> _Comment | None:
-    place = _comment_around(file, documents, match)
+def _comment(file: Source, lines: _Lines, documents: Sequence[Document], match: re.Match[str]) -> _Comment | None:
+    place = _comment_around(file, lines, documents, match)
     if place is None:
         return None
     codes = None
@@ -184,7 +241,7 @@ def _comment(file: Source, documents: Sequence[Document], match: re.Match[str]) 
     return _Comment(*place, match.span(), codes)
 
 
-def _comment_around(file: Source, documents: Sequence[Document], match: re.Match[str]) -> tuple[int, int] | None:
+def _comment_around(file: Source, lines: _Lines, documents: Sequence[Document], match: re.Match[str]) -> tuple[int, int] | None:
     """The range of the comment that begins with what was matched; ``None`` where there is none."""
     text = file.text
     opening = _OPENING.search(text, max(0, match.start() - 26), match.start())
@@ -194,21 +251,22 @@ def _comment_around(file: Source, documents: Sequence[Document], match: re.Match
     if closing is None:
         if not _is_host_comment(file, documents, opening.start()):
             return None
-        end = _lines_around(file, match.end(), match.end())[1]
-        end -= len(text[max(0, end - 2) : end]) - len(text[max(0, end - 2) : end].rstrip("\r\n"))
+        end = lines.content_end(lines.number(match.end()))
     else:
         end = text.find(closing, match.end(), match.end() + _LONGEST)
         if end < 0:
             return None
         end += len(closing)
+        if not lines.are_one_text(opening.start(), end):
+            return None
     return opening.start(), end
 
 
-def _unknown(file: Source, documents: Sequence[Document]) -> Iterator[Problem]:
+def _unknown(file: Source, lines: _Lines, documents: Sequence[Document]) -> Iterator[Problem]:
     """Comments that say something like a directive: one in brackets or without more words, or nearly the name of one."""
     quoted: list[tuple[int, int]] | None = None
     for match in _UNKNOWN.finditer(file.text):
-        if _comment_around(file, documents, match) is None:
+        if _comment_around(file, lines, documents, match) is None:
             continue
         if quoted is None:
             from promptguard.parse.markdown import code_ranges
@@ -245,18 +303,12 @@ def _is_host_comment(file: Source, documents: Sequence[Document], at: int) -> bo
     return True
 
 
-def _alone(file: Source, comment: _Comment) -> bool:
+def _alone(file: Source, lines: _Lines, comment: _Comment) -> bool:
     """Whether there is nothing else on the lines of a comment."""
-    first, last = _lines_around(file, comment.start, comment.end)
+    first = lines.around(comment.start, comment.end)[0]
+    last = lines.content_end(lines.number(comment.end - 1))
     return _blank(file.text, first, comment.start) and _blank(file.text, comment.end, last)
 
 
 def _blank(text: str, start: int, end: int) -> bool:
     return end - start <= _LONGEST and not text[start:end].strip()
-
-
-def _lines_around(file: Source, start: int, end: int) -> tuple[int, int]:
-    """Where the line of ``start`` begins, and where that of ``end`` ends, its line end counted."""
-    starts = file.line_starts
-    last = bisect_right(starts, end)
-    return starts[bisect_right(starts, start) - 1], starts[last] if last < len(starts) else len(file.text)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.checks.base import MAX_HITS, Document, Hit, Region, shown
+from promptguard.checks.base import Document, Hit, Region, shown
 from promptguard.checks.tools import check
 from promptguard.core.source import Source
 from promptguard.toolschema.document import format_lines, format_text
@@ -331,12 +331,22 @@ def test_what_yaml_cannot_say_in_json(text: str, message: str) -> None:
     assert [hit.message for hit in hits("PG406", text, "tools.yaml")] == [message]
 
 
-@pytest.mark.parametrize(("there", "ending"), [(MAX_HITS, ""), (MAX_HITS + 5, "; more of the kind follow, 1,000 are reported")])
-def test_no_more_hits_of_a_rule_than_anyone_reads(there: int, ending: str) -> None:
-    schema = {"type": "object", "properties": {f"p{number}": {"type": "str"} for number in range(there)}}
+def test_however_many_there_are_each_is_a_hit() -> None:
+    schema = {"type": "object", "properties": {f"p{number}": {"type": "str"} for number in range(1005)}}
     messages = [hit.message for hit in hits("PG406", listed(tool("a", json.dumps(schema))))]
-    said = 'JSON Schema has no type `"str"`'
-    assert messages == [said] * (MAX_HITS - 1) + [said + ending]
+    assert messages == ['JSON Schema has no type `"str"`'] * 1005
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [("tools.json", listed(tool("a"))), ("tools.yaml", "- {name: a, input_schema: {type: object}}\n")]
+)
+def test_a_byte_order_mark_in_front_of_tools(path: str, text: str) -> None:
+    marked = document(text, path)
+    assert [hit.code for hit in check(marked, {}) if hit.code == "PG303"] == []
+    marked.bom = True
+    (hit,) = [hit for hit in check(marked, {}) if hit.code == "PG303"]
+    assert (hit.start, hit.end, hit.fix is not None and hit.fix.applicability) == (0, 1, "safe")
+    assert hit.message == "the file begins with a byte order mark, which many readers of JSON and YAML do not take"
 
 
 def test_lines_in_a_file_that_is_called_json() -> None:

@@ -153,6 +153,50 @@ def test_fix(run: Run) -> None:
     assert Path("system.j2").read_text() == "Be brief.\n" + CLOCK
 
 
+def test_fix_ends_the_last_line(run: Run) -> None:
+    write(system_j2="Be brief.", b_j2="You help.\n\n\n")
+    assert run()[:2] == (0, "All checks passed (2 files).\n")
+    code, out, err = run("--diff")
+    assert (code, err, out.count("\n+Be brief.\n")) == (1, "0 findings; 2 fixes would change 2 files\n", 1)
+    assert run("--fix", "--ignore", "PG305") == (0, "All checks passed (2 files).\n", "")
+    assert Path("system.j2").read_text() == "Be brief."
+    assert run("--fix") == (0, "Fixed 2 findings. All checks passed (2 files).\n", "")
+    assert (Path("system.j2").read_text(), Path("b.j2").read_text()) == ("Be brief.\n", "You help.\n")
+    assert run("--fix") == (0, "All checks passed (2 files).\n", "")
+
+
+def test_fix_ends_the_last_line_of_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin(monkeypatch, b"Be brief.")
+    assert run("--fix", "--stdin-filename", "system.j2", "-q") == (0, "Be brief.\n", "")
+
+
+@pytest.mark.parametrize("comment", [" {# promptguard: ignore[PG305] #}", ""])
+def test_a_note_that_is_suppressed_or_known_is_not_fixed(run: Run, comment: str) -> None:
+    write(system_j2="Be brief." + comment, promptguard_toml="[lint]\npedantic = true\n")
+    run(command="baseline")
+    Path("promptguard.toml").unlink()
+    assert run("--fix", "-q", "--baseline", ".promptguard-baseline.json") == (0, "", "")
+    assert Path("system.j2").read_text() == "Be brief." + comment
+
+
+def test_unsafe_fixes_of_notes_that_are_not_shown_are_not_applied(run: Run) -> None:
+    text = "You help. {% if now() %}a{% endif %}\n"
+    write(system_j2=text)
+    assert run("--fix", "--unsafe-fixes", "-q") == (0, "", "")
+    assert Path("system.j2").read_text() == text
+
+
+def test_fix_takes_a_byte_order_mark_from_tools(run: Run) -> None:
+    write(tools_json='[{"name": "b", "input_schema": {"type": "object"}}]\n')
+    run(command="format")
+    canonical = Path("tools.json").read_bytes()
+    Path("tools.json").write_bytes(BOM + canonical)
+    assert run("--check", command="format")[0] == 1
+    assert concise(run)[1].startswith("tools.json:1:1: PG303 [warning] the file begins with a byte order mark")
+    assert run("--fix", "-q") == (0, "", "")
+    assert Path("tools.json").read_bytes() == canonical
+
+
 def test_diff(run: Run) -> None:
     write(system_j2=SPACE)
     code, out, err = run("--diff")
@@ -281,6 +325,22 @@ def test_a_baseline_of_what_cannot_be_judged_is_not_written(run: Run) -> None:
     code, out, err = run("gone.j2", "-o", "x.json", command="baseline")
     assert (code, out, Path("x.json").exists()) == (2, "", False)
     assert err.startswith("gone.j2:1:1: PG901 [error]")
+
+
+@pytest.mark.parametrize("cached", [(), ("--no-cache",)])
+@pytest.mark.usefixtures("kept")
+def test_a_baseline_of_more_than_is_reported(run: Run, cached: tuple[str, ...]) -> None:
+    many = "".join(f"It is {{{{ now() }}}} in {number}.\n" for number in range(1200)) + "Be brief.\n"
+    write(system_j2=many)
+    flags = ("--baseline", ".promptguard-baseline.json", *cached)
+    assert " (and 200 more in this file)" in concise(run, *cached)[1]
+    assert run(command="baseline")[1] == "wrote 1200 findings to .promptguard-baseline.json\n"
+    assert run("-q", *flags) == (0, "", "")
+    write(system_j2=many + "x {{ now() }} y\nz {{ now() }} y\n")
+    for _ in range(2):
+        code, out = concise(run, *flags)
+        assert [line.partition(": ")[0] for line in out.splitlines()[:-1]] == ["system.j2:1202:3", "system.j2:1203:3"]
+        assert (code, "Suppressed 1,200 findings." in out, "more in this file" in out) == (1, True, False)
 
 
 @pytest.fixture

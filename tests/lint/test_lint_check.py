@@ -10,6 +10,7 @@ from promptguard.core.finding import Edit, Fix
 from promptguard.core.source import Span
 from promptguard.linting.check import Checker, check_file
 from promptguard.linting.result import FileResult, FixEdit
+from promptguard.linting.run import collect
 from promptguard.linting.settings import PromptDeclaration, Settings
 
 CLOCK = "Be brief.\nToday: {{ now() }}.\nUse the tools.\n"
@@ -155,10 +156,25 @@ def test_fingerprints_do_not_depend_on_the_working_directory(folder: Path, monke
 
 
 def test_many_findings_of_a_rule_are_cut(folder: Path, detect: object) -> None:
-    detect([hit("PG101", start, start + 1) for start in range(1203)])  # type: ignore[operator]
-    records = check("a" * 1203).records
-    assert len(records) == 1000
-    assert records[-1].message.endswith(" (and 203 more in this file)")
+    order = [*range(900, 2203), *range(900)]
+    detect([hit("PG101", start, start + 1) for start in order], [hit("PG102", 5, 6)])  # type: ignore[operator]
+    result = check("a" * 2203)
+    assert [record.column - 1 for record in result.records if record.code == "PG101"] == list(range(1000))
+    (more,) = result.rest
+    assert (more[0], more[2]) == ("PG101", 1203)
+    whole = collect([result])
+    assert [record.message for record in whole.records[-2:]] == ["`PG101`", "`PG101` (and 1,203 more in this file)"]
+    assert whole.more == 1203
+
+
+def test_notes_that_are_not_shown_take_nothing_of_the_findings_that_are(folder: Path, detect: object) -> None:
+    detect([hit("PG101", at, at + 1, severity="note") for at in range(1500)] + [hit("PG101", 1500, 1501)])  # type: ignore[operator]
+    assert found(check("a" * 1501)) == [("PG101", 1, 1501)]
+
+
+def test_what_could_not_be_judged_costs_nothing(folder: Path) -> None:
+    (record,) = check("You help.\n{{ a b }}\nBe brief.\n").records
+    assert (record.code, record.tokens_lost) == ("PG901", None)
 
 
 def test_a_file_that_holds_nothing(folder: Path) -> None:

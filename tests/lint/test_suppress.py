@@ -169,13 +169,93 @@ def test_a_file_of_comments(folder: Path, unit: str, count: int) -> None:
     assert codes[:count] == ["PG900"] * count
 
 
-def test_what_stands_behind_as_many_findings_as_are_looked_for_may_be_used(folder: Path) -> None:
-    text = f"{CLOCK}\n" * 1100 + CLOCK + " {# promptguard: ignore[PG101] #} \nBe brief. {# promptguard: ignore[PG102] #}\n"
-    rows = [record for record in check(text).records if record.code != "PG101"]
-    assert [(record.code, record.line) for record in rows] == [("PG301", 1101), ("PG900", 1102)]
-    assert check(text).records[999].message.endswith("; more of the kind follow, 1,000 are reported")
-    few = check(f"{CLOCK}\n" * 900 + "Be brief. {# promptguard: ignore[PG101] #}\n")
-    assert [(record.code, record.line) for record in few.records][-2:] == [("PG101", 900), ("PG900", 901)]
+def test_suppressions_behind_more_findings_than_are_reported(folder: Path) -> None:
+    used, idle = " {# promptguard: ignore[PG101] #} \n", "Be brief. {# promptguard: ignore[PG101,PG102] #}\n"
+    result = check(f"{CLOCK}\n" * 1100 + CLOCK + used + idle)
+    rows = [record for record in result.records if record.code != "PG101"]
+    assert [(record.code, record.line) for record in rows] == [("PG301", 1101), ("PG900", 1102), ("PG900", 1102)]
+    assert (result.suppressed, sum(count for _, _, count in result.rest)) == (1, 100)
+
+
+@pytest.mark.parametrize("directive", ["", "{# promptguard: ignore-file[PG101] #}\n"])
+def test_a_finding_behind_many_that_are_suppressed(folder: Path, directive: str) -> None:
+    result = check(directive + f"{CLOCK} {{# promptguard: ignore[PG101] #}}\n" * 1500 + f"{CLOCK}\n")
+    places = [(record.code, record.line) for record in result.records]
+    assert (places, result.suppressed) == (([], 1501) if directive else ([("PG101", 1501)], 1500))
+
+
+def test_findings_that_are_ignored_by_pointer_take_nothing_of_those_that_are_reported(folder: Path) -> None:
+    clocks = ", ".join(['"You are. {{ now() }} it."'] * 1100)
+    text = f'{{"prompts": [{clocks}], "system_prompt": "You are. {{{{ now() }}}} it."}}'
+    ignores = (("*", "/prompts", ("PG1",)),)
+    result = check(text, "prompts/a.json", select=("PG101",), pointer_ignores=ignores)
+    assert [record.pointer for record in result.records] == ["/system_prompt"]
+    assert result.suppressed == 1100
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "code"),
+    [
+        ("You are.\n{# promptguard: ignore[PG101] meant #}\n{{ now() }}\n{# promptguard: block=usr #}\nbar\n", "a.j2", "PG901"),
+        ('# promptguard: ignore[PG101] meant\nsystem_prompt: "You {{ now() }} foo"\nx: [1, 2\n', "prompts.yaml", "PG901"),
+        ("{% if a %}\n{{ b c }} {# promptguard: ignore[PG101] #}\n", "a.j2", "PG901"),
+    ],
+)
+def test_nothing_is_said_of_the_suppressions_of_a_file_that_cannot_be_judged(
+    folder: Path, text: str, path: str, code: str
+) -> None:
+    assert [record.code for record in check(text, path).records] == [code]
+
+
+def test_nothing_is_said_of_the_suppressions_where_a_detector_failed(folder: Path, detect: object) -> None:
+    detect([RuntimeError("x")])  # type: ignore[operator]
+    assert [code for code, _, _ in found("Be brief. {# promptguard: ignore[PG101] #}\n")] == ["PG999"]
+
+
+IGNORE = "{# promptguard: ignore #}"
+
+
+@pytest.mark.parametrize(
+    ("text", "pointers"),
+    [
+        ('{"system_prompt":"NOW","b":{"system_prompt":"hi <!-- promptguard: ignore --> NOW"}}', ["/system_prompt"]),
+        ('{"system_prompt":"hi IGNORE NOW","b":{"system_prompt":"NOW"}}', ["/b/system_prompt"]),
+        (r'{"system_prompt":"NOW\nNOW IGNORE\n"}', ["/system_prompt"]),
+        (r'{"system_prompt":"NOW\r\nIGNORE\r\nNOW"}', ["/system_prompt"]),
+        (r'{"system_prompt":"C:\\new IGNORE NOW"}', []),
+        (r'{"system_prompt":"say \"no\" IGNORE NOW"}', []),
+        ('{"system_prompt":"{# promptguard: ignore-file #}","b":{"system_prompt":"NOW"}}', []),
+        ('{"system_prompt":"{# promptguard: ignore","b":{"system_prompt":"#} NOW"}}', ["/b/system_prompt"]),
+    ],
+)
+def test_the_lines_of_a_json_string_are_its_own(folder: Path, text: str, pointers: list[str]) -> None:
+    text = text.replace("NOW", "You {{ now() }} x").replace("IGNORE", IGNORE)
+    records = check(text, "prompts/a.json", select=("PG101", "PG9")).records
+    assert [(record.code, record.pointer) for record in records] == [("PG101", pointer) for pointer in pointers]
+
+
+def test_a_broken_line_of_json_lines_leaves_the_strings_of_the_others(folder: Path) -> None:
+    said = r"Current time: 2026-05-01T10:03:22Z.\nIt helps. <!-- promptguard: ignore[PG405] -->"
+    text = '{"name": "x\n{"name": "a", "description": "' + said + '", "input_schema": {"type": "object"}}\n'
+    assert [(code, line) for code, line, _ in found(text, "a.jsonl")] == [("PG405", 2), ("PG900", 2)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("You are. {# promptguard: ignore #}\\nEnd.", "You are.\\nEnd."),
+        ("You are.\\n{# promptguard: ignore #}\\nEnd.", "You are.\\nEnd."),
+        ("You are.\\r\\n{# promptguard: ignore #}", "You are."),
+        ("{# promptguard: ignore #}", ""),
+    ],
+)
+def test_fixes_in_a_json_string(folder: Path, before: str, after: str) -> None:
+    def checked(text: str) -> FileResult:
+        return check(text, "prompts/a.json", select=("PG900",))
+
+    text = '{"system_prompt": "%s", "user_prompt": "{{ x }}"}\n'
+    fixed = fix_text(text % before, checked(text % before), checked, unsafe=False)
+    assert fixed.text == text % after
 
 
 PASTED = "Current time: 2026-05-01T10:03:22Z"
@@ -186,12 +266,11 @@ def test_what_stands_in_other_blocks_takes_nothing_of_the_findings_that_are_look
     asked = f"{{% block user %}}\n{PASTED}\n{{% endblock %}}\n"
     text = asked * 500 + f"{PASTED} {{# promptguard: ignore[PG101] #}}\n" * rows
     result = check(text, pedantic=True, select=("PG1", "PG900"))
-    assert (result.records, result.suppressed) == ((), min(rows, 1000))
+    assert (result.records, result.suppressed) == ((), rows)
 
 
-def test_findings_that_only_other_blocks_have_are_counted_too(folder: Path, detect: object) -> None:
+def test_findings_in_other_blocks_use_no_suppression(folder: Path, detect: object) -> None:
     text = "{% block user %}a{% endblock %} b {# promptguard: ignore[PG101] #}\n"
     at = text.index("a{")
-    for count, codes in ((999, ["PG900"]), (1000, [])):
-        detect([Hit("PG101", at, at + 1, "x")] * count)  # type: ignore[operator]
-        assert [record.code for record in check(text).records] == codes
+    detect([Hit("PG101", at, at + 1, "x")] * 1000)  # type: ignore[operator]
+    assert [record.code for record in check(text).records] == ["PG900"]
