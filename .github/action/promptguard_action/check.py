@@ -13,7 +13,7 @@ from promptguard_action import commands
 from promptguard_action.annotations import annotate_all
 from promptguard_action.commands import Ran
 from promptguard_action.comment import COMMENT_BYTES
-from promptguard_action.compare import obstacle
+from promptguard_action.compare import obstacle, rounded_down
 from promptguard_action.identity import category, identity
 from promptguard_action.inputs import Inputs, read_inputs
 from promptguard_action.runner import SUMMARY_BYTES, add_to_summary, quoted_log, say, set_outputs
@@ -88,6 +88,7 @@ def _report(verdict: Verdict, runs: Sequence[Ran], base: Base | None) -> dict[st
         "version": 1,
         "verdict": verdict.word,
         "reasons": list(verdict.reasons),
+        "exit_code": verdict.exit_code,
         "lint": _run(by_name.get("lint")),
         "format": _run(by_name.get("format")),
         "replay": _run(by_name.get("replay")),
@@ -109,8 +110,8 @@ def _outputs(inputs: Inputs, folder: Path, runs: Sequence[Ran], verdict: Verdict
     sarif = folder / SARIF
     return {
         "findings": str(len(findings(lint))) if lint is not None and lint.report is not None else "",
-        "hit-rate": f"{totals['hit_rate']:.4f}" if totals else "",
-        "ceiling": f"{totals['ceiling']:.4f}" if totals else "",
+        "hit-rate": rounded_down(totals["hit_rate"], 4) if totals else "",
+        "ceiling": rounded_down(totals["ceiling"], 4) if totals else "",
         "prompt-loss": str(totals["prompt_loss"]) if totals else "",
         "verdict": verdict.word,
         "json": str(folder / REPORT),

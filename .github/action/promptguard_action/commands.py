@@ -54,6 +54,13 @@ class Ran:
                 return f"{finding['path']} could not be judged: {finding['message']}"
         return self.messages.strip() or f"it ended with exit code {self.code}"
 
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing for it to check."""
+        if self.name == "lint":
+            return self.code == 0 and self.report is not None and self.report["summary"]["files_checked"] == 0
+        return self.name == "format" and self.output.endswith("no tool schemas found\n")
+
 
 def lint(inputs: Inputs, folder: Path) -> Ran:
     """Lint once, with every report in ``folder``."""
