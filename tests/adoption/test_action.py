@@ -47,6 +47,7 @@ def test_a_finding_fails_at_the_gate_and_no_sooner(make_runner: Make) -> None:
         "Fetch the base": "success",
         "Check the prompts": "success",
         "Upload to code scanning": "success",
+        "Upload the replay to code scanning": "skipped",
         "Say that the upload failed": "skipped",
         "Comment on the pull request": "success",
         "Gate": "failure",
@@ -198,7 +199,10 @@ def test_a_switch_that_the_first_step_cannot_read(action: Path, tmp_path: Path) 
 )
 def test_what_fails(files: dict[str, str], fail_on: str, fails: bool, make_runner: Make) -> None:
     job = make_runner(files).run(fail_on=fail_on)
-    reasons = [f"lint: {'1 error and ' if 'system.j2' in files else ''}1 warning", "format: tool schemas are not in canonical form"]
+    reasons = [
+        f"lint: {'1 error and ' if 'system.j2' in files else ''}1 warning",
+        "format: tool schemas are not in canonical form",
+    ]
     assert (job.succeeded, job.outputs["verdict"]) == (not fails, "failed")
     assert (job.report["reasons"], job.report["exit_code"]) == (reasons, int(fails))
     assert job.annotations[-1] == ("error" if fails else "warning", {"title": "promptguard: failed"}, "\n".join(reasons))
@@ -270,7 +274,24 @@ def test_a_replay(make_runner: Make, tmp_path: Path) -> None:
     assert (level, place) == ("error", {"file": "prompts/system.j2", "line": "1", "title": "K1 clock"})
     assert message.startswith("turn 1: a date or time in the system prompt changed from ")
     assert "70.0% are asked for" in job.summary
-    assert job.used == []
+
+
+def test_what_a_replay_finds_goes_to_code_scanning_too(make_runner: Make, tmp_path: Path) -> None:
+    runner = make_runner({f"sub/{name}": text for name, text in agent.agent(agent.CLOCK, tmp_path).items()})
+    job = runner.run(working_directory="sub", lint="off", format="off", replay="on")
+    upload = {
+        "sarif_file": job.outputs["sarif-replay"],
+        "checkout_path": str(runner.workspace),
+        "category": "promptguard-replay/sub",
+    }
+    assert job.used == [(UPLOAD, upload)]
+    (result,) = json.loads(Path(job.outputs["sarif-replay"]).read_text())["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (result["ruleId"], place["artifactLocation"]["uri"]) == ("K1", "sub/prompts/system.j2")
+    assert (place["region"]["startLine"], place["region"]["startColumn"]) == (1, 6)
+    runner.failing = (UPLOAD,)
+    (said,) = runner.run(working_directory="sub", lint="off", format="off", replay="on").messages("warning")
+    assert said.startswith("promptguard: the upload to code scanning failed; ")
 
 
 def test_a_chat_template(make_runner: Make, tmp_path: Path) -> None:
@@ -296,6 +317,7 @@ def test_without_the_lint_nothing_is_uploaded(make_runner: Make) -> None:
 def test_an_engine_that_is_not_there(make_runner: Make) -> None:
     job = make_runner({"system.j2": CLEAN}).run(replay="on", server="http://127.0.0.1:9")
     assert (job.succeeded, job.outputs["verdict"], job.outputs["hit-rate"]) == (False, "error", "")
+    assert outcomes(job)["Upload the replay to code scanning"] == "skipped"  # alerts that it does not come to would close
     assert job.report["reasons"][0].startswith("replay: http://127.0.0.1:9")
 
 

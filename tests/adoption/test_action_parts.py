@@ -144,6 +144,9 @@ def test_uses_of_the_action_are_told_apart(part: Any, tmp_path: Path) -> None:
     assert categories[0] == "promptguard"
     assert len(set(categories[:5])) == 5
     assert set(categories[5:]) == {"promptguard"}
+    of_replay = [identity.category_of_replay(use) for use in uses]
+    assert (of_replay[0], len({*of_replay})) == ("promptguard-replay", 5)  # config, server, model-from, args, and none of them
+    assert not {*of_replay} & {*categories}
 
 
 def test_a_use_is_the_same_on_another_machine_and_with_another_limit(part: Any, tmp_path: Path) -> None:
