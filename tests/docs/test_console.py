@@ -130,7 +130,8 @@ def test_it_does_what_is_shown(document: str, line: str, tmp_path: Path) -> None
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, env=environment)
     assert done.returncode == code, done.stderr
-    assert re.fullmatch(pattern(shown), " ".join((done.stdout + done.stderr).split())), done.stdout
+    printed = done.stdout + re.sub(r"^promptguard: replay \d+/\d+ .*\n", "", done.stderr, flags=re.MULTILINE)  # on a slow machine
+    assert re.fullmatch(pattern(shown), " ".join(printed.split())), printed
 
 
 def pattern(shown: str) -> str:
