@@ -27,13 +27,26 @@ COMMAND = [sys.executable, "-m", "promptguard", "replay"]
 
 def engine_of(process: subprocess.Popen[bytes]) -> psutil.Process:
     """The engine that a replay has started, waited for."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         for child in psutil.Process(process.pid).children():
             if "promptguard.engines._embedded_child" in child.cmdline():
                 return child
         time.sleep(0.01)
     raise AssertionError("no engine was started")
+
+
+def settled(process: psutil.Process) -> bool:
+    """Whether a process comes to rest, which one that waits for an engine that is stopped does however slow the machine is."""
+    end = time.monotonic() + 60
+    before = None
+    while time.monotonic() < end:
+        now = process.cpu_times()[:2]
+        if now == before and process.status() == psutil.STATUS_SLEEPING:
+            return True
+        before = now
+        time.sleep(0.1)
+    return False
 
 
 @pytest.mark.parametrize(
@@ -57,7 +70,10 @@ def test_a_signal_ends_the_run_and_its_engine_and_leaves_nothing(
         start_new_session=True,
     )
     engine = engine_of(process)
+    engine.suspend()  # so that the run cannot end before the signal comes
+    assert settled(psutil.Process(process.pid))
     os.killpg(process.pid, number)  # as a terminal does: to every process of the group
+    engine.resume()
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (code, b"", said)
     assert psutil.wait_procs([engine], timeout=10)[1] == []
@@ -69,6 +85,7 @@ def test_ctrl_c_while_a_server_lets_us_wait(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         command = [*COMMAND, "--task", "task", "--report", "json=r.json", "--server"]
         process = interruptible([*command, f"http://127.0.0.1:{silent.getsockname()[1]}"], stderr=subprocess.PIPE)
+        silent.settimeout(60)
         connection, _ = silent.accept()
         with connection:
             connection.recv(65536)
