@@ -6,7 +6,7 @@ from promptguard.core.light import Literal, Mapping, NamedTuple
 
 Kind = Literal["text", "path", "integer", "number", "boolean", "list", "lists", "tables"]
 
-REPORT_FORMATS = ("text", "json", "markdown", "junit")
+REPORT_FORMATS = ("text", "json", "sarif", "markdown", "junit")
 FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "markdown")
 
 AS_FOUND_HELP = (

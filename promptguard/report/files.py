@@ -15,9 +15,17 @@ from promptguard.replaying.result import Result
 from promptguard.report import json, junit, markdown, text
 from promptguard.report.plain import encodable
 
+
+def _sarif(result: Result) -> str:
+    from promptguard.report import sarif  # it needs the catalog of rules, which the other formats do without
+
+    return sarif.render(result)
+
+
 FORMATS: dict[str, Callable[[Result], str]] = {
     "text": text.render,
     "json": json.render,
+    "sarif": _sarif,
     "markdown": markdown.render,
     "junit": junit.render,
 }

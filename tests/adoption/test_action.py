@@ -47,6 +47,7 @@ def test_a_finding_fails_at_the_gate_and_no_sooner(make_runner: Make) -> None:
         "Fetch the base": "success",
         "Check the prompts": "success",
         "Upload to code scanning": "success",
+        "Upload the replay to code scanning": "skipped",
         "Say that the upload failed": "skipped",
         "Comment on the pull request": "success",
         "Gate": "failure",
@@ -143,7 +144,7 @@ def test_hostile_values(name: str, make_runner: Make) -> None:
     runner = make_runner({"system.j2": CLEAN})
     others = {"replay": "on", "lint": "off", "format": "off"} if name in OF_REPLAY else {}
     jobs = [runner.run(**{**others, name: value}) for value in HOSTILE]
-    assert [(job.succeeded, job.outputs["verdict"] in ("", "error")) for job in jobs] == [(False, True)] * 2
+    assert [(job.succeeded, job.outputs["verdict"]) for job in jobs] == [(False, "error")] * 2
     assert {level for job in jobs for level, _, _ in job.annotations} == {"error"}
     assert not list(runner.workspace.rglob("canary"))
 
@@ -175,30 +176,37 @@ def test_commands_in_files_are_text(make_runner: Make) -> None:
 def test_inputs_that_make_no_sense(given: dict[str, str], message: str, make_runner: Make) -> None:
     job = make_runner({"prompts/system.j2": CLEAN}).run(**given)
     assert job.annotations == [("error", {}, f"promptguard: {message}")]
-    assert (job.succeeded, job.outputs["verdict"], job.steps["Gate"].outcome) == (False, "", "skipped")
+    assert (job.succeeded, job.outputs["verdict"], job.steps["Gate"].outcome) == (False, "error", "skipped")
+    assert {value for name, value in job.outputs.items() if name != "verdict"} == {""}
+
+
+def test_a_switch_that_the_first_step_cannot_read(action: Path, tmp_path: Path) -> None:
+    job = Runner(action, tmp_path, tmp_path / "temp").run(replay="yes")
+    assert job.annotations == [("error", {}, "promptguard: replay: 'yes' is none of true, false, on and off")]
+    assert (job.succeeded, job.outputs["verdict"]) == (False, "error")
 
 
 @pytest.mark.parametrize(
-    ("files", "fail_on", "reasons"),
+    ("files", "fail_on", "fails"),
     [
-        (
-            {"system.j2": CLOCK, "tools.json": TOOLS},
-            "any",
-            ["lint: 1 error and 1 warning", "format: tool schemas are not in canonical form"],
-        ),
-        (
-            {"system.j2": CLOCK, "tools.json": TOOLS},
-            "warning",
-            ["lint: 1 error and 1 warning", "format: tool schemas are not in canonical form"],
-        ),
-        ({"system.j2": CLOCK, "tools.json": TOOLS}, "error", ["lint: 1 error"]),
-        ({"tools.json": TOOLS}, "error", []),
-        ({"system.j2": CLOCK, "tools.json": TOOLS}, "never", []),
+        ({"system.j2": CLOCK, "tools.json": TOOLS}, "any", True),
+        ({"system.j2": CLOCK, "tools.json": TOOLS}, "warning", True),
+        ({"system.j2": CLOCK, "tools.json": TOOLS}, "error", True),
+        ({"tools.json": TOOLS}, "warning", True),
+        ({"tools.json": TOOLS}, "error", False),
+        ({"system.j2": CLOCK, "tools.json": TOOLS}, "never", False),
     ],
 )
-def test_what_fails(files: dict[str, str], fail_on: str, reasons: list[str], make_runner: Make) -> None:
+def test_what_fails(files: dict[str, str], fail_on: str, fails: bool, make_runner: Make) -> None:
     job = make_runner(files).run(fail_on=fail_on)
-    assert (job.succeeded, job.report["reasons"]) == (not reasons, reasons)
+    reasons = [
+        f"lint: {'1 error and ' if 'system.j2' in files else ''}1 warning",
+        "format: tool schemas are not in canonical form",
+    ]
+    assert (job.succeeded, job.outputs["verdict"]) == (not fails, "failed")
+    assert (job.report["reasons"], job.report["exit_code"]) == (reasons, int(fails))
+    assert job.annotations[-1] == ("error" if fails else "warning", {"title": "promptguard: failed"}, "\n".join(reasons))
+    assert ("- <code>fail-on</code> lets this pass\n" in job.summary) == (not fails)
 
 
 def test_what_cannot_be_judged_always_fails(make_runner: Make) -> None:
@@ -207,8 +215,21 @@ def test_what_cannot_be_judged_always_fails(make_runner: Make) -> None:
     assert (job.succeeded, job.outputs["verdict"]) == (False, "error")
     assert job.report["reasons"][0] == f"lint: {runner.workspace}/promptguard.toml:2: selekt: unknown key; did you mean select?"
     commit(runner.workspace, {"promptguard.toml": ""})
-    (reason,) = runner.run(fail_on="never").report["reasons"]
-    assert reason.startswith("lint: system.j2 could not be judged: ")
+    job = runner.run(fail_on="never")
+    assert job.report["reasons"] == ["lint: system.j2 could not be judged: the template is broken: unclosed 'if'"]
+    assert (job.succeeded, job.report["exit_code"]) == (False, 2)
+    assert job.messages()[1] == "the template is broken: unclosed 'if'"
+
+
+def test_where_there_is_nothing_to_check_nothing_has_passed(make_runner: Make, tmp_path: Path) -> None:
+    runner = make_runner({"README.md": "# A shop\n"})
+    for switches in ({}, {"lint": "off"}, {"format": "off", "fail_on": "never"}):
+        job = runner.run(**switches)
+        assert (job.succeeded, job.outputs["verdict"]) == (False, "error")
+        assert job.messages() == ["there is nothing to check: name files or folders in paths, or replay a task with replay: true"]
+    files = agent.agent(agent.CLEAN, tmp_path)
+    commit(runner.workspace, {**files, "promptguard.toml": f'{agent.SETTINGS}[lint]\nexclude = ["*"]\n'})
+    assert runner.run(replay="on", format="off").outputs["verdict"] == "passed"
 
 
 def test_a_baseline(make_runner: Make, installed: dict[str, str]) -> None:
@@ -246,14 +267,31 @@ def test_more_findings_than_github_shows(make_runner: Make) -> None:
 def test_a_replay(make_runner: Make, tmp_path: Path) -> None:
     job = make_runner(agent.agent(agent.CLOCK, tmp_path)).run(lint="off", format="off", replay="on", min_hit_rate="0.7")
     totals = job.report["replay"]["report"]["totals"]
-    assert job.outputs["hit-rate"] == f"{totals['hit_rate']:.4f}"
+    assert 0 <= totals["hit_rate"] - float(job.outputs["hit-rate"]) < 0.0001
     assert (job.outputs["prompt-loss"], job.outputs["findings"], job.outputs["sarif"]) == (str(totals["prompt_loss"]), "", "")
     assert [reason.partition(": ")[2].partition(":")[0] for reason in job.report["reasons"]] == ["hit-rate", "prompt-loss"]
     level, place, message = job.annotations[0]
     assert (level, place) == ("error", {"file": "prompts/system.j2", "line": "1", "title": "K1 clock"})
     assert message.startswith("turn 1: a date or time in the system prompt changed from ")
     assert "70.0% are asked for" in job.summary
-    assert job.used == []
+
+
+def test_what_a_replay_finds_goes_to_code_scanning_too(make_runner: Make, tmp_path: Path) -> None:
+    runner = make_runner({f"sub/{name}": text for name, text in agent.agent(agent.CLOCK, tmp_path).items()})
+    job = runner.run(working_directory="sub", lint="off", format="off", replay="on")
+    upload = {
+        "sarif_file": job.outputs["sarif-replay"],
+        "checkout_path": str(runner.workspace),
+        "category": "promptguard-replay/sub",
+    }
+    assert job.used == [(UPLOAD, upload)]
+    (result,) = json.loads(Path(job.outputs["sarif-replay"]).read_text())["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert (result["ruleId"], place["artifactLocation"]["uri"]) == ("K1", "sub/prompts/system.j2")
+    assert (place["region"]["startLine"], place["region"]["startColumn"]) == (1, 6)
+    runner.failing = (UPLOAD,)
+    (said,) = runner.run(working_directory="sub", lint="off", format="off", replay="on").messages("warning")
+    assert said.startswith("promptguard: the upload to code scanning failed; ")
 
 
 def test_a_chat_template(make_runner: Make, tmp_path: Path) -> None:
@@ -279,6 +317,7 @@ def test_without_the_lint_nothing_is_uploaded(make_runner: Make) -> None:
 def test_an_engine_that_is_not_there(make_runner: Make) -> None:
     job = make_runner({"system.j2": CLEAN}).run(replay="on", server="http://127.0.0.1:9")
     assert (job.succeeded, job.outputs["verdict"], job.outputs["hit-rate"]) == (False, "error", "")
+    assert outcomes(job)["Upload the replay to code scanning"] == "skipped"  # alerts that it does not come to would close
     assert job.report["reasons"][0].startswith("replay: http://127.0.0.1:9")
 
 
@@ -298,7 +337,7 @@ def test_an_old_python_is_refused(action: Path, tmp_path: Path) -> None:
     runner = Runner(action, tmp_path, tmp_path / "temp")
     runner.variables["PATH"] = f"{old.parent}{os.pathsep}{os.environ['PATH']}"
     job = runner.run()
-    assert (job.succeeded, job.outputs["verdict"]) == (False, "")
+    assert (job.succeeded, job.outputs["verdict"]) == (False, "error")
     assert job.messages()[0].startswith("promptguard needs Python 3.10 or newer as python3")
     assert [outcome for outcome in outcomes(job).values() if outcome != "skipped"] == ["failure"]
 

@@ -144,6 +144,9 @@ def test_uses_of_the_action_are_told_apart(part: Any, tmp_path: Path) -> None:
     assert categories[0] == "promptguard"
     assert len(set(categories[:5])) == 5
     assert set(categories[5:]) == {"promptguard"}
+    of_replay = [identity.category_of_replay(use) for use in uses]
+    assert (of_replay[0], len({*of_replay})) == ("promptguard-replay", 5)  # config, server, model-from, args, and none of them
+    assert not {*of_replay} & {*categories}
 
 
 def test_a_use_is_the_same_on_another_machine_and_with_another_limit(part: Any, tmp_path: Path) -> None:
@@ -154,9 +157,21 @@ def test_a_use_is_the_same_on_another_machine_and_with_another_limit(part: Any, 
     assert found == {("promptguard:be86d4bb", "d1842247")}
 
 
-@pytest.mark.parametrize(("rate", "text"), [(0.79999, "79.9%"), (0.8, "80.0%"), (1.0, "100.0%"), (0.0, "0.0%")])
-def test_rates_are_rounded_down(rate: float, text: str, part: Any) -> None:
-    assert part("compare").percent(rate) == text
+@pytest.mark.parametrize(
+    ("rate", "percent", "output"),
+    [
+        (0.79999, "79.9%", "0.7999"),
+        (0.7902977, "79.0%", "0.7902"),
+        (0.8, "80.0%", "0.8000"),
+        (1.0, "100.0%", "1.0000"),
+        (0.0, "0.0%", "0.0000"),
+        (1e-5, "0.0%", "0.0000"),
+        (0.0029, "0.2%", "0.0029"),  # times 10,000 it is less than 29 in binary
+    ],
+)
+def test_rates_are_rounded_down(rate: float, percent: str, output: str, part: Any) -> None:
+    compare = part("compare")
+    assert (compare.percent(rate), compare.rounded_down(rate, 4)) == (percent, output)
 
 
 def test_what_fits(part: Any) -> None:

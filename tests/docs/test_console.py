@@ -113,6 +113,8 @@ def test_the_commands_of_a_line() -> None:
 RUNS: dict[tuple[str, str], tuple[int, dict[str, str]]] = {
     ("README.md", "promptguard lint prompts/"): (1, {"prompts/system.j2": "jinja"}),
     ("README.md", "promptguard replay --system prompts/system.j2"): (1, {"prompts/system.j2": "jinja"}),
+    ("README.md", "promptguard probe agent:build"): (1, {"prompts/system.j2": "jinja", "agent.py": "python"}),
+    ("README.md", "promptguard format prompts/tools.json"): (0, {"prompts/tools.json": "json"}),
     ("docs/replay.md", "promptguard replay --inject reorder-tools@7"): (1, {}),
 }
 """What can run, by document and line: its exit code, and the files that it finds: the document's first block of a language."""

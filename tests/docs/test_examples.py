@@ -6,11 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from promptguard.core.config import load_config
+from promptguard.prompts.divergence import Divergence
+from promptguard.replaying.result import Turn
 from promptguard.replaying.task import load_task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,14 +48,70 @@ def test_the_configuration_in_the_readme_is_valid(tmp_path: Path, monkeypatch: p
 
 def test_the_difference_in_the_readme_is_what_format_prints(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"\$ promptguard format (--diff tools\.json)\n(.*?)(1 file .*?\n)```", text, re.DOTALL)
+    found = re.search(r"\$ promptguard format (--diff prompts/tools\.json)\n(.*?)(1 file .*?\n)\$", text, re.DOTALL)
     assert found
-    before = "".join(line[1:] for line in found[2].splitlines(keepends=True)[3:] if line[0] != "+")
-    (tmp_path / "tools.json").write_text(before + "    }\n  }\n]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "promptguard", "format", *found[1].split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "tools.json").write_text(block("README.md", "json"), encoding="utf-8")
+    done = run(tmp_path, "promptguard", "format", *found[1].split())
     assert (done.returncode, done.stdout, done.stderr) == (1, found[2], found[3])
+
+
+def test_the_quick_start_of_the_readme_ends_well(tmp_path: Path) -> None:
+    """With the files that it shows and no others, and the sentence taken out that it says to take out."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    agent, use, test = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    taken = re.findall(r"^Take `( [^`]*)` out of `prompts/system.j2`", text, re.MULTILINE)
+    system = block("README.md", "jinja")
+    assert [system.count(part) for part in taken] == [1]
+    (tmp_path / "prompts").mkdir()
+    files = {
+        "prompts/system.j2": system.replace(taken[0], ""),
+        "agent.py": agent,
+        "prompts/tools.json": block("README.md", "json"),
+        "use.py": use,
+        "promptguard.toml": block("README.md", "toml"),
+        "test_agent.py": test,
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (fingerprint,) = re.findall(r"# (1-[0-9a-f]{16}): ", use)
+    ends = {
+        "promptguard lint prompts/system.j2": "All checks passed",
+        "promptguard probe agent:build": "agent:build (agent.py:7): stable",
+        "promptguard replay --system prompts/system.j2": "PASSED",
+        "promptguard format prompts/tools.json": "1 file reformatted",
+        "use": fingerprint,
+        "promptguard lint": "All checks passed (2 files)",
+        "promptguard replay": "PASSED",
+        "pytest -p promptguard.pytest_plugin -p no:cacheprovider": "1 passed",
+    }
+    for command, end in ends.items():
+        done = run(tmp_path, *command.split())
+        assert (done.returncode, end in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_nothing_is_installed_from_where_it_is_not() -> None:
+    """promptguard-ci is not published: every line to type names a path, and no document the package but to say so."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]
+    texts = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in pages}
+    assert [name for name, text in texts.items() if "promptguard-ci" in text] == ["README.md"]
+    assert texts["README.md"].count("promptguard-ci") == 1
+    assert "Where a message\nof promptguard says `pip install 'promptguard-ci[replay]'`, do the same." in texts["README.md"]
+
+
+def test_the_attributes_of_a_turn_are_named() -> None:
+    (listed,) = re.findall(
+        r"^A `Turn` has (.*?)\n\n", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    own, _, of_divergence = listed.partition("`divergence`, with ")
+    names = {name for name in vars(Turn) if not name.startswith("_")} | {each.name for each in fields(Turn)}
+    assert {*re.findall(r"`(\w+)`", own), "divergence"} == names
+    assert set(re.findall(r"`(\w+)`", of_divergence)) <= {each.name for each in fields(Divergence)}
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=folder, env=environment)
 
 
 def test_the_readme_has_its_two_commands() -> None:

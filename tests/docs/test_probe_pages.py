@@ -13,6 +13,7 @@ from test_examples import ROOT, block
 
 from promptguard.checks.catalog import RULES
 from promptguard.probing.factors import CAUSES, MAY_BE, Factor
+from promptguard.prompts.causes import CAUSES as ALL
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
@@ -51,7 +52,8 @@ def test_the_table_of_causes_in_the_readme() -> None:
     assert marked["`lint`"] == {cause for _, cause in rules} - {"-"}
     assert marked["`format`"] == {cause for rule, cause in rules if rule.area == "tool-schemas" and rule.fix != "none"}
     assert marked["`template check`"] == {cause for rule, cause in rules if rule.area == "chat-templates"} - {"-"}
-    proven = {cause.code for cause in CAUSES.values()}
+    assert [row[1].split()[0].removeprefix("[") for row in rows] == [cause.code for cause in ALL if cause.code != "K0"]
+    proven = {cause.code for cause in CAUSES.values()} | {"K14"}  # of a prompt_cache_key
     guessed = {cause.code for others in MAY_BE.values() for cause in others}
     assert proven <= marked["`probe`"] <= proven | guessed
 

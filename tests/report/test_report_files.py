@@ -44,7 +44,7 @@ def test_parse() -> None:
     ("option", "message"),
     [
         ("jsn=a", "--report jsn=a: unknown report format 'jsn'; did you mean json?"),
-        ("pdf=a", "--report pdf=a: unknown report format 'pdf'; the formats are text, json, markdown, junit"),
+        ("pdf=a", "--report pdf=a: unknown report format 'pdf'; the formats are text, json, sarif, markdown, junit"),
         ("json", "--report json: the file name is missing; write it as json=FILE"),
         ("json=", "--report json=: the file name is missing; write it as json=FILE"),
     ],

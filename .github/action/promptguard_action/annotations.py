@@ -57,8 +57,8 @@ def _finding(finding: dict[str, Any], inputs: Inputs) -> Annotation:
     if finding["line"] == finding["end_line"]:  # GitHub takes columns on one line only
         where |= {"col": finding["column"], "endColumn": finding["end_column"]}
     where |= {"endLine": finding["end_line"], "title": f"{finding['code']} {finding['name']}"}
-    lost = finding["tokens_lost"]
-    cost = "" if lost is None else f"\n{lost:,} token{'' if lost == 1 else 's'} behind it: computed again when it changes"
+    lost = finding["tokens_lost"]  # 0 where nothing follows, or the file cannot be read
+    cost = f"\n{lost:,} token{'' if lost == 1 else 's'} behind it: computed again when it changes" if lost else ""
     fix = "" if finding["fix"] is None else f"\nfix: {finding['fix']['title']}"
     return Annotation(_LEVELS[finding["severity"]], f"{finding['message']}{cost}{fix}", where)
 

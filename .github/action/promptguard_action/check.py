@@ -11,10 +11,10 @@ from typing import Any
 
 from promptguard_action import commands
 from promptguard_action.annotations import annotate_all
-from promptguard_action.commands import Ran
+from promptguard_action.commands import LINT_SARIF, REPLAY_SARIF, Ran
 from promptguard_action.comment import COMMENT_BYTES
-from promptguard_action.compare import obstacle
-from promptguard_action.identity import category, identity
+from promptguard_action.compare import obstacle, rounded_down
+from promptguard_action.identity import category, category_of_replay, identity
 from promptguard_action.inputs import Inputs, read_inputs
 from promptguard_action.runner import SUMMARY_BYTES, add_to_summary, quoted_log, say, set_outputs
 from promptguard_action.sarif import prefix_paths
@@ -23,7 +23,6 @@ from promptguard_action.verdict import Verdict, findings, judge
 
 REPORT = "promptguard.json"
 COMMENT = "comment.md"
-SARIF = "promptguard.sarif"
 
 
 def check() -> int:
@@ -40,8 +39,9 @@ def check() -> int:
     parts = sections(verdict, runs, base, os.environ["PROMPTGUARD_BASE_NOTE"])
     report = folder / REPORT
     report.write_text(json.dumps(_report(verdict, runs, base), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    if inputs.prefix and (folder / SARIF).is_file():
-        prefix_paths(folder / SARIF, inputs.prefix)
+    for log in (folder / LINT_SARIF, folder / REPLAY_SARIF):
+        if inputs.prefix and log.is_file():
+            prefix_paths(log, inputs.prefix)
     if inputs.comment:
         (folder / COMMENT).write_text(fitting(parts, COMMENT_BYTES), encoding="utf-8")
     if inputs.summary:
@@ -88,6 +88,7 @@ def _report(verdict: Verdict, runs: Sequence[Ran], base: Base | None) -> dict[st
         "version": 1,
         "verdict": verdict.word,
         "reasons": list(verdict.reasons),
+        "exit_code": verdict.exit_code,
         "lint": _run(by_name.get("lint")),
         "format": _run(by_name.get("format")),
         "replay": _run(by_name.get("replay")),
@@ -104,19 +105,23 @@ def _run(run: Ran | None) -> dict[str, Any] | None:
 
 def _outputs(inputs: Inputs, folder: Path, runs: Sequence[Ran], verdict: Verdict) -> dict[str, str]:
     lint = next((run for run in runs if run.name == "lint"), None)
-    replay = next((run.report for run in runs if run.name == "replay"), None)
-    totals = replay["totals"] if replay is not None and replay["turns"] else None
-    sarif = folder / SARIF
+    replay = next((run for run in runs if run.name == "replay"), None)
+    totals = replay.report["totals"] if replay is not None and replay.report is not None and replay.report["turns"] else None
+    sarif, of_replay = folder / LINT_SARIF, folder / REPLAY_SARIF
+    whole = replay is not None and replay.error is None  # a log of less would close the alerts that it does not come to
     return {
         "findings": str(len(findings(lint))) if lint is not None and lint.report is not None else "",
-        "hit-rate": f"{totals['hit_rate']:.4f}" if totals else "",
-        "ceiling": f"{totals['ceiling']:.4f}" if totals else "",
+        "hit-rate": rounded_down(totals["hit_rate"], 4) if totals else "",
+        "ceiling": rounded_down(totals["ceiling"], 4) if totals else "",
         "prompt-loss": str(totals["prompt_loss"]) if totals else "",
         "verdict": verdict.word,
         "json": str(folder / REPORT),
         "sarif": str(sarif) if sarif.is_file() else "",
+        "sarif-replay": str(of_replay) if of_replay.is_file() else "",
         "upload": str(inputs.sarif and sarif.is_file()).lower(),
+        "upload-replay": str(inputs.sarif and whole and of_replay.is_file()).lower(),
         "category": category(inputs),
+        "category-replay": category_of_replay(inputs),
         "root": str(inputs.root),
         "identity": identity(inputs),
         "comment": str(folder / COMMENT) if inputs.comment else "",

@@ -17,6 +17,8 @@ from promptguard_action.inputs import Inputs
 
 VERSION = 1
 """Of the JSON reports that are read."""
+LINT_SARIF = "promptguard.sarif"
+REPLAY_SARIF = "replay.sarif"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,13 @@ class Ran:
                 return f"{finding['path']} could not be judged: {finding['message']}"
         return self.messages.strip() or f"it ended with exit code {self.code}"
 
+    @property
+    def idle(self) -> bool:
+        """Whether there was nothing for it to check."""
+        if self.name == "lint":
+            return self.code == 0 and self.report is not None and self.report["summary"]["files_checked"] == 0
+        return self.name == "format" and self.output.endswith("no tool schemas found\n")
+
 
 def lint(inputs: Inputs, folder: Path) -> Ran:
     """Lint once, with every report in ``folder``."""
@@ -82,6 +91,8 @@ def replay(inputs: Inputs, folder: Path, *, base: Path | None = None) -> Ran:
     files = folder / f"{name}.json", folder / f"{name}.md"
     where = inputs.folder if base is None else base / inputs.prefix
     arguments = [f"--report=json={files[0]}", f"--report=markdown={files[1]}", *_of_replay(inputs, base)]
+    if base is None:
+        arguments.append(f"--report=sarif={folder / REPLAY_SARIF}")
     return _run("replay", arguments, where, *files)
 
 
@@ -126,7 +137,7 @@ def _of_base(inputs: Inputs, base: Path) -> Iterator[str]:
             yield f"{name}={inputs.folder / value}"
 
 
-_LINT_FILES = {"json": "lint.json", "sarif": "promptguard.sarif", "markdown": "lint.md"}
+_LINT_FILES = {"json": "lint.json", "sarif": LINT_SARIF, "markdown": "lint.md"}
 
 
 def _option(name: str, value: str) -> list[str]:

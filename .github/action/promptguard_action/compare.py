@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
+from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,13 @@ def comparison(base: Report, head: Report) -> str:
 
 
 def percent(rate: float) -> str:
-    """A rate in per cent, rounded down, so that one below the minimum never looks like the minimum."""
-    return f"{math.floor(rate * 1000) / 10:.1f}%"
+    """A rate in per cent with one decimal, rounded down."""
+    return f"{Decimal(rounded_down(rate, 3)) * 100:.1f}%"
+
+
+def rounded_down(rate: float, places: int) -> str:
+    """A rate with some decimals, rounded down, so that one below the minimum never looks like the minimum."""
+    return str(Decimal(repr(rate)).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR))
 
 
 def _run(base: Report, head: Report) -> Iterator[str]:

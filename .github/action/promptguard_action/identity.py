@@ -11,16 +11,26 @@ from promptguard_action.inputs import Inputs
 
 
 def category(inputs: Inputs) -> str:
-    """Of what is uploaded to code scanning. Only what lint looks at counts, since alerts under another category stay open."""
+    """Of what lint uploads to code scanning. Only what it looks at counts, since alerts under another category stay open."""
     folder = f"promptguard/{inputs.prefix}".rstrip("/")
     of_lint = [*inputs.paths, f"--config={inputs.config}", f"--baseline={inputs.baseline}"]
     return f"{folder}:{_digest(inputs, of_lint)}" if inputs.paths or inputs.config or inputs.baseline else folder
 
 
+def category_of_replay(inputs: Inputs) -> str:
+    """Of what the replay uploads, likewise."""
+    folder = f"promptguard-replay/{inputs.prefix}".rstrip("/")
+    words = [f"--config={inputs.config}", *_of_replay(inputs)]
+    return f"{folder}:{_digest(inputs, words)}" if any((inputs.config, inputs.server, inputs.model_from, inputs.args)) else folder
+
+
 def identity(inputs: Inputs) -> str:
     """Of the comment: everything that is checked, and with what, but not what is asked for."""
-    of_replay = [f"--server={inputs.server}", f"--model-from={inputs.model_from}", *inputs.args]
-    return _digest(inputs, [category(inputs), *map(str, (inputs.lint, inputs.format, inputs.replay)), *of_replay])
+    return _digest(inputs, [category(inputs), *map(str, (inputs.lint, inputs.format, inputs.replay)), *_of_replay(inputs)])
+
+
+def _of_replay(inputs: Inputs) -> list[str]:
+    return [f"--server={inputs.server}", f"--model-from={inputs.model_from}", *inputs.args]
 
 
 def _digest(inputs: Inputs, words: list[str]) -> str:

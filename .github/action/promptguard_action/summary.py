@@ -74,6 +74,8 @@ def escape(text: str) -> str:
 def _head(verdict: Verdict, note: str) -> Iterator[str]:
     lines = [f"## {_MARK[verdict.word]} promptguard: {verdict.word}", ""]
     lines += [f"- {escape(reason)}" for reason in verdict.reasons]
+    if verdict.word == "failed" and verdict.exit_code == 0:
+        lines.append("- <code>fail-on</code> lets this pass")
     if note:
         lines.append(f"- {escape(note)}")
     yield "\n".join([*lines, ""])

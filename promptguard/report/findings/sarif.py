@@ -31,30 +31,25 @@ def render(result: LintResult) -> Iterator[str]:
 def log(result: LintResult) -> dict[str, Any]:
     """The log as a JSON value."""
     codes = sorted({record.code for record in result.records})
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "promptguard",
-                        "semanticVersion": __version__,
-                        "rules": [_rule(RULES[code]) for code in codes],
-                    }
-                },
-                "invocations": [_invocation(result)],
-                "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder that promptguard ran in."}}},
-                "columnKind": "unicodeCodePoints",
-                "results": [_result(record, codes.index(record.code)) for record in result.records],
-            }
-        ],
+    rules = [rule(RULES[code]) for code in codes]
+    return envelope(rules, _invocation(result), [_result(record, codes.index(record.code)) for record in result.records])
+
+
+def envelope(rules: list[dict[str, Any]], invocation: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+    """A log of one run of promptguard."""
+    run = {
+        "tool": {"driver": {"name": "promptguard", "semanticVersion": __version__, "rules": rules}},
+        "invocations": [invocation],
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The folder that promptguard ran in."}}},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
     }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _invocation(result: LintResult) -> dict[str, Any]:
     notifications = [
-        {"level": "note", "message": {"text": f"not checked: {visible(reason)}"}, "locations": [_location(path, {})]}
+        {"level": "note", "message": {"text": f"not checked: {visible(reason)}"}, "locations": [location(path, {})]}
         for path, reason in result.skipped
     ]
     # A rule that failed has left something unchecked.
@@ -62,7 +57,8 @@ def _invocation(result: LintResult) -> dict[str, Any]:
     return {"executionSuccessful": done, **({"toolExecutionNotifications": notifications} if notifications else {})}
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def rule(rule: Rule) -> dict[str, Any]:
+    """A rule, with its page as help."""
     text = markdown_page(rule)
     found = read_page(rule.file).sections["What it finds"].partition("\n\n")[0]
     return {
@@ -81,12 +77,12 @@ def _result(record: Record, index: int) -> dict[str, Any]:
         "ruleId": record.code,
         "ruleIndex": index,
         "level": record.severity,
-        "message": {"text": _message(record.message)},
-        "locations": [_location(record.path, {"region": _region(record)})],
+        "message": {"text": message(record.message)},
+        "locations": [location(record.path, {"region": _region(record)})],
     }
     if record.related:
         value["relatedLocations"] = [
-            _location(record.path, {"region": _region(place)}) | {"id": number, "message": {"text": _message(place.message)}}
+            location(record.path, {"region": _region(place)}) | {"id": number, "message": {"text": message(place.message)}}
             for number, place in enumerate(record.related, 1)
         ]
     value["partialFingerprints"] = {FINGERPRINT: record.fingerprint}
@@ -104,12 +100,13 @@ def _result(record: Record, index: int) -> dict[str, Any]:
     return value
 
 
-def _message(text: str) -> str:
+def message(text: str) -> str:
     """A text in which no quoted ``[text](target)`` is taken for a link."""
     return visible(text).replace("](", r"\](")
 
 
-def _location(path: str, more: dict[str, Any]) -> dict[str, Any]:
+def location(path: str, more: dict[str, Any]) -> dict[str, Any]:
+    """A file, and what ``more`` says of the place in it."""
     return {"physicalLocation": {"artifactLocation": _artifact(path), **more}}
 
 
