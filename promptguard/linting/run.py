@@ -52,6 +52,7 @@ class _Job(NamedTuple):
 
 
 _new = tuple.__new__
+_UNCHECKED = FileResult("", checked=False)[1:]
 _Answer = tuple[FileResult, "str | None", int]  # what is found, the key to keep it under, and bytes that take as long to check
 
 
@@ -270,7 +271,7 @@ class _Sieve:
                 return self._kept(target, stamp, _MODEL_COSTS), _MODEL_COSTS
             data = read_head(path, size=_HEAD)
             if not named and not self._holds(path, data):
-                return _new(FileResult, (path, False, (), 0, None, False)), 0  # there may be many thousands
+                return _new(FileResult, (path, *_UNCHECKED)), 0  # there may be many thousands
             if len(data) == _HEAD:
                 data = read_bytes(path, limit=MAX_BYTES)
             found = self._kept(target, data, len(data))
