@@ -124,7 +124,7 @@ def _workload(files: dict[str, Path], renderer: Renderer) -> Workload:
     from promptguard.replaying.run import Replay
 
     inputs = load_inputs(**files)
-    return Workload(inputs.task.name, Replay(inputs, renderer).requests)
+    return Workload(inputs.task.name, Replay(inputs, renderer).need)
 
 
 def _print(found: Diagnosis, output_format: str, color: str) -> None:
