@@ -87,6 +87,10 @@ CASES = (
     Case("user of the system", "import pwd\ndef build(): return RULES + pwd.getpwuid(os.getuid()).pw_name", ("user",), "K15"),
     Case("temporary folder", "import tempfile\ndef build(): return RULES + tempfile.gettempdir()", ("temporary-folder",), "K7"),
     Case("monotonic", 'def build(): return f"{RULES} {time.monotonic()}"', ("call", "run"), "K1"),
+    *(
+        Case(clock, f'def build(): return f"{{RULES}} {{time.{clock}()}}"', ("call", "run"), "K1")
+        for clock in ("monotonic_ns", "perf_counter_ns", "process_time", "process_time_ns", "thread_time", "thread_time_ns")
+    ),
     Case("milliseconds", 'def build(): return f"{RULES} {time.perf_counter() * 1000:.0f}"', ("call", "run"), "K1"),
     Case(
         "numpy imported late",

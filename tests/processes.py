@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import time
@@ -22,6 +23,11 @@ def gone(pid: int, within: float = 10.0) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def without_progress(errors: str) -> str:
+    """Standard error without the lines that a replay writes where it takes long, as it may on a slow machine."""
+    return re.sub(r"^promptguard: replay \d+/\d+ .*\n", "", errors, flags=re.MULTILINE)
 
 
 def interruptible(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:

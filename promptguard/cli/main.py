@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 
-from promptguard import __version__
-from promptguard.core.light import TYPE_CHECKING
+# The part of signal that every interpreter has loaded; signal itself imports enum.
+from _signal import SIG_IGN, SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
+from promptguard import __version__
+
+TYPE_CHECKING = False  # which type checkers take for true
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -17,15 +21,41 @@ EXIT_INTERRUPTED = 130  # 128 and the number of the signal, as shells say it
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 clean, 1 findings or a failed gate, 2 anything that kept promptguard from judging."""
     own_process = arguments is None
+    if own_process:
+        _end_on_interrupt()
+        atexit.register(signal, SIGINT, SIG_IGN)  # behind it the interpreter gives up our handlers one by one
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     quick = _quick_answer(arguments)
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
     code = _run(arguments)
-    if own_process and arguments[0] == "lint" and "click" not in sys.modules and "multiprocessing" not in sys.modules:
+    if own_process:
+        _end_on_interrupt()
+    plain_lint = arguments[0] == "lint" and "click" not in sys.modules and "multiprocessing" not in sys.modules
+    if own_process and (plain_lint or code == EXIT_INTERRUPTED):
         _leave(code)
     sys.exit(code)
+
+
+def _end_on_interrupt() -> None:
+    """Let Ctrl-C end the process at once, while there is nothing to unwind: modules are imported, or the interpreter exits."""
+    if getsignal(SIGINT) is default_int_handler:  # else whoever started the process has it ignored
+        signal(SIGINT, _end)
+
+
+def _unwind_on_interrupt() -> None:
+    if getsignal(SIGINT) is _end:
+        signal(SIGINT, default_int_handler)
+
+
+def _end(_number: int, _frame: object) -> None:
+    import os
+
+    try:
+        os.write(2, b"promptguard: interrupted\n")
+    finally:  # also where there is nowhere to say it
+        os._exit(EXIT_INTERRUPTED)
 
 
 def _quick_answer(arguments: Sequence[str]) -> str | None:
@@ -40,11 +70,12 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    run = _without_click(arguments) or _with_click(arguments)
     from promptguard.cli.complain import complain, say
     from promptguard.core.errors import PromptguardError
 
     try:
+        run = _without_click(arguments) or _with_click(arguments)
+        _unwind_on_interrupt()
         return run()
     except PromptguardError as error:
         complain(str(error))
@@ -70,13 +101,13 @@ def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:
 
 
 def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
+    import click
+
+    from promptguard.cli.commands import promptguard
+    from promptguard.cli.complain import complain, say
+    from promptguard.core.signals import unwind_on_signals
+
     def run() -> int:
-        import click
-
-        from promptguard.cli.commands import promptguard
-        from promptguard.cli.complain import complain, say
-        from promptguard.core.signals import unwind_on_signals
-
         unwind_on_signals()
         try:
             code = promptguard.main(args=list(arguments), prog_name="promptguard", standalone_mode=False)
@@ -102,7 +133,11 @@ def _with_click(arguments: Sequence[str]) -> Callable[[], int]:
 
 
 def _leave(code: int) -> None:
-    """Exit without taking the interpreter apart, which takes as long as to check a small file; nothing is left to be done."""
+    """Exit without taking the interpreter apart, which takes as long as to check a small file; nothing is left to be done.
+
+    Under ``-m`` the interpreter would also kill itself with SIGINT instead of exiting with our code where Ctrl-C came within an
+    ``exec`` or ``eval`` of a text, with which the standard library makes named tuples and data classes.
+    """
     import os
 
     for stream in (sys.stdout, sys.stderr):

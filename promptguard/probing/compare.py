@@ -124,13 +124,13 @@ def _blame_text(part: Part, pointer: str, before: str, after: str, since: float)
     char = first_difference(before, after)
     old, new = (_uptime(text, char, since) for text in (before, after))
     if old is not None and new is not None:
-        return Blame(causes.CLOCK, f"a reading of the monotonic clock in {part.what} changed from {show(old)} to {show(new)}")
+        return Blame(causes.CLOCK, f"a reading of a monotonic clock in {part.what} changed from {show(old)} to {show(new)}")
     return blame_text(before, after, where=part.what)
 
 
 def _uptime(text: str, char: int, since: float) -> str | None:
     """The number at a place of a text, where ``time.monotonic()`` has given it: it and ``time.perf_counter()`` count on in all
-    processes from the start of the machine.
+    processes from the start of the machine, and ``surroundings.Clock`` lets those of processor time do so.
     """
     for match in _NUMBER.finditer(text, max(0, char - _LONGEST_NUMBER), char + _LONGEST_NUMBER):
         if match.start() <= char <= match.end():

@@ -20,7 +20,9 @@ _TICK = 1_000  # nanoseconds from one reading of the clock to the next: loops th
 class Clock:
     """A clock that starts at a given time with each call of the builder, and moves by a microsecond with each reading.
 
-    It replaces that of ``time`` and of ``datetime``. Processes that the builder starts, and native code that asks the system
+    It replaces that of ``time`` and of ``datetime``. The clocks that only count on stay, since timeouts go by them, and those of
+    processor time, whose readings could be any small number, give readings of ``time.monotonic()``, by which ``compare`` knows
+    them: from where either counts is not defined. Processes that the builder starts, and native code that asks the system
     itself, see the real one.
 
     Args:
@@ -64,6 +66,10 @@ class Clock:
         strftime, asctime, localtime = time.strftime, time.asctime, time.localtime
         module.strftime = lambda form, *given: strftime(form, *(given or (localtime(),)))
         module.asctime = lambda *given: asctime(*(given or (localtime(),)))
+        for name in ("process_time", "thread_time"):
+            if hasattr(time, name):  # not every system has the clock of a thread
+                setattr(module, name, time.monotonic)
+                setattr(module, f"{name}_ns", time.monotonic_ns)
         for name, reading in (("clock_gettime", seconds), ("clock_gettime_ns", nanoseconds)):
             real = getattr(time, name, None)
             if real is not None:

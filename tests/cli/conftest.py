@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def replay(folder: Path, capsys: pytest.CaptureFixture[str]) -> Replay:
-    """Run ``promptguard replay`` on the small task, in this process."""
+def replay(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Replay:
+    """Run ``promptguard replay`` on the small task, in this process; however long it takes, it does not say how far it is."""
+    monkeypatch.setattr("promptguard.cli.progress.SECONDS", math.inf)
 
     def run(*arguments: str, task: bool = True) -> Outcome:
         code = _run(["replay", *(["--task", "task"] if task else []), *arguments])
