@@ -6,15 +6,15 @@ Keyword arguments are the flags of the commands. What is not given comes from th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from promptguard.core.config import check_option
+from promptguard.core.config import check_arguments
 from promptguard.core.errors import ConfigError, PromptguardError
 from promptguard.core.options import LINT_OPTIONS, REPLAY_OPTIONS
-from promptguard.core.wording import say_of_arguments
+from promptguard.core.wording import named_type, say_of_arguments
 from promptguard.probing import run
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def lint(
         "jobs": jobs,
         "config": _path("config", config),
     }
-    _check(flags, LINT_OPTIONS)
+    check_arguments(flags, LINT_OPTIONS)
     given = _paths(paths)
     plan = make_plan(flags)
     known = read_baseline(plan.baseline) if plan.baseline is not None else None
@@ -174,7 +174,8 @@ def replay(
     flags |= {"min_hit_rate": min_hit_rate, "prompt_loss_tolerance": prompt_loss_tolerance}
     flags |= {"engine_loss_tolerance": engine_loss_tolerance, "live": live, "max_turns": max_turns, "max_tokens": max_tokens}
     flags |= {"compare_uncached": compare_uncached, "seed": seed}
-    _check(flags, REPLAY_OPTIONS)
+    check_arguments(flags, REPLAY_OPTIONS)
+    _check_further(inject, engines)
     flags.update((name, Path(flags[name])) for name in files if flags[name] is not None)
     configuration = _path("config", config)
     settings = replay_settings(flags, Path(configuration) if configuration is not None else None)
@@ -189,12 +190,18 @@ def _path(name: str, path: object) -> str | None:
         return None
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise ConfigError(f"must be a path, and is a {type(path).__name__}", where=name)
+        raise ConfigError(f"must be a path, and is {named_type(path)}", where=name)
+    try:
+        possible = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        possible = False
+    if not text or not possible:
+        raise ConfigError(f"{text!r} can be no path", where=name)
     return text
 
 
 def _paths(paths: object) -> list[str]:
-    if isinstance(paths, (str, os.PathLike)) or not isinstance(paths, Iterable):
+    if isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable):
         paths = [paths]
     found = [_path("paths", path) for path in paths]
     if None in found:
@@ -209,17 +216,19 @@ def _texts(name: str, given: object) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if not isinstance(given, Iterable):
-        raise ConfigError("must be a text or a list of texts", where=name)
+        raise ConfigError(f"must be a text or a list of texts, and is {named_type(given)}", where=name)
     return tuple(given)
 
 
-def _check(flags: Mapping[str, Any], options: Sequence[Any]) -> None:
-    known = {option.name.replace("-", "_"): option for option in options}
-    for name, value in flags.items():
-        if value is not None and name in known:
-            problem = check_option(known[name], list(value) if isinstance(value, tuple) else value)
-            if problem is not None:
-                raise ConfigError(problem, where=name)
+def _check_further(inject: object, engines: object) -> None:
+    """Check what no option of the configuration file is."""
+    from promptguard.replaying.engines import Engines
+
+    if not isinstance(inject, (str, type(None))):
+        raise ConfigError(f"must be the name of a defect, and is {named_type(inject)}", where="inject")
+    if not isinstance(engines, (Engines, type(None))):
+        what = f"must be promptguard.replaying.engines.Engines(), and is {named_type(engines)}"
+        raise ConfigError(what, where="engines")
 
 
 @contextmanager

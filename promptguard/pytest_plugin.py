@@ -99,10 +99,11 @@ class Promptguard:
         from promptguard.probing.targets import target_of_this_process
         from promptguard.report.probes import render
 
-        settings: dict[str, Any] = {
-            "runs": runs or self._option("runs") or RUNS,
-            "timeout": timeout or self._option("timeout") or TIMEOUT,
-        }
+        settings: dict[str, Any] = {"runs": runs, "timeout": timeout}
+        for name, usual in (("runs", RUNS), ("timeout", TIMEOUT)):
+            if settings[name] is None:
+                option = self._option(name)
+                settings[name] = option if option is not None else usual
         result: ProbeResult = _do(
             lambda: probe(target_of_this_process(build), args=args, whole=whole, tokenizer=tokenizer, **settings)
         )
@@ -134,7 +135,7 @@ class Promptguard:
         from promptguard.report.templates import render
         from promptguard.report.templates.words import VERDICTS, title
 
-        given = os.fspath(chat_template) if chat_template is not None else None
+        given: Any = os.fspath(chat_template) if isinstance(chat_template, os.PathLike) else chat_template
         story = _do(lambda: tell_turns(messages, tools, given, template_name))
         self._note(f"{title(story)} {VERDICTS[story.verdict]}")
         if story.verdict != "preserving":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from promptguard.cli.numbers import refuse_nan
 from promptguard.core.config import load_config
 from promptguard.core.errors import ConfigError
 
@@ -28,7 +29,12 @@ _FILES = ("task", "system", "context", "tools")
 )
 @click.option("--no-requests", is_flag=True, help="Send no prompt to the model: only look, and say what cannot be told then.")
 @click.option(
-    "--timeout", type=click.FloatRange(1, 3600), default=TIMEOUT, metavar="SECONDS", help="For one answer.  [default: 120]"
+    "--timeout",
+    type=click.FloatRange(1, 3600),
+    default=TIMEOUT,
+    callback=refuse_nan,
+    metavar="SECONDS",
+    help="For one answer.  [default: 120]",
 )
 @click.option(
     "--jetson/--no-jetson", default=None, help="Look at the board as well.  [default: where it is one and runs the server]"
@@ -124,7 +130,7 @@ def _workload(files: dict[str, Path], renderer: Renderer) -> Workload:
     from promptguard.replaying.run import Replay
 
     inputs = load_inputs(**files)
-    return Workload(inputs.task.name, Replay(inputs, renderer).requests)
+    return Workload(inputs.task.name, Replay(inputs, renderer).need)
 
 
 def _print(found: Diagnosis, output_format: str, color: str) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from promptguard.cli.numbers import refuse_nan
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
+from promptguard.core.options import PROBE_OPTIONS
 from promptguard.probing.run import RUNS, TIMEOUT
 from promptguard.report.probes import FORMATS
 
@@ -17,20 +19,29 @@ if TYPE_CHECKING:
     from promptguard.probing.result import Probed
 
 
+_RUNS, _TIMEOUT = (option for option in PROBE_OPTIONS if option.kind in ("integer", "number"))
+
+
 @click.command(short_help="Build prompts in other surroundings and say what they change with.")
 @click.argument("builders", nargs=-1, required=True, metavar="BUILDER...")
 @click.option("--args", "arguments", metavar="JSON", help="Keyword arguments for the builders, as a JSON object.")
 @click.option("--whole", is_flag=True, help="Compare the last user message too, which may otherwise change.")
 @click.option(
-    "--runs", type=click.IntRange(1, 100), default=RUNS, show_default=True, metavar="N", help="Processes in other surroundings."
+    "--runs",
+    type=click.IntRange(int(_RUNS.minimum or 0), int(_RUNS.maximum or 0)),
+    default=RUNS,
+    show_default=True,
+    metavar="N",
+    help=_RUNS.help,
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(0.1, 86400),
+    type=click.FloatRange(_TIMEOUT.minimum, _TIMEOUT.maximum),
     default=TIMEOUT,
+    callback=refuse_nan,
     show_default=True,
     metavar="X",
-    help="Seconds that one process may take.",
+    help=_TIMEOUT.help,
 )
 @click.option("--python", metavar="FILE", help="Interpreter of the project.  [default: the one that promptguard runs in]")
 @click.option("--tokenizer", metavar="FILE", help="What counts tokens: a tokenizer.json, a GGUF file or tiktoken:ENCODING.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from promptguard.cli.numbers import refuse_nan
 from promptguard.core.options import REPLAY_OPTIONS, Option
 
 FILE = click.Path(path_type=Path, readable=False)  # our own reader says it in our own words
@@ -37,17 +37,11 @@ def _flag(option: Option) -> Callable[[Command], Command]:
         return click.option(name, type=click.IntRange(_whole(option.minimum), _whole(option.maximum)), metavar="N", help=text)
     if option.kind == "number":
         return click.option(
-            name, type=click.FloatRange(option.minimum, option.maximum), metavar="X", help=text, callback=_refuse_nan
+            name, type=click.FloatRange(option.minimum, option.maximum), metavar="X", help=text, callback=refuse_nan
         )
     if option.choices:
         return click.option(name, type=click.Choice(option.choices), help=text)
     return click.option(name, metavar="TEXT" if option.name != "server" else "URL", help=text)
-
-
-def _refuse_nan(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and math.isnan(value):  # click compares it with the limits, and nan is not below any
-        raise click.BadParameter("nan is not a number")
-    return value
 
 
 def _whole(limit: float | None) -> int | None:

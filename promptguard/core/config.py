@@ -309,8 +309,22 @@ def check_option(option: Option, value: Any) -> str | None:
         if not text or "\0" in text:
             return "must not be empty" if not text else "must not contain a null character"
         if option.pattern and not regex(option.pattern).fullmatch(text):
-            return f"{text!r} is not of the form that is expected"
+            return f"{text!r} is not {option.form}"
     return None
+
+
+def check_arguments(given: Mapping[str, Any], options: Sequence[Option]) -> None:
+    """Check the keyword arguments of a function as the configuration file is checked; ``None`` is one that is not given.
+
+    Raises:
+        ConfigError: one is not what it may be; it is named with what it takes.
+    """
+    known = {option.name.replace("-", "_"): option for option in options}
+    for name, value in given.items():
+        if value is not None and name in known:
+            problem = check_option(known[name], list(value) if isinstance(value, tuple) else value)
+            if problem is not None:
+                raise ConfigError(problem, where=name, hint=_in_a_sentence(known[name].help))
 
 
 def _out_of_range(option: Option, value: float) -> str | None:

@@ -9,6 +9,9 @@ Kind = Literal["text", "path", "integer", "number", "boolean", "list", "lists", 
 REPORT_FORMATS = ("text", "json", "sarif", "markdown", "junit")
 FINDING_FORMATS = ("full", "concise", "json", "sarif", "github", "junit", "markdown")
 
+_MOST = 2**31 - 1
+_REPORT_HELP = "Also write a report, as FORMAT=FILE."
+
 AS_FOUND_HELP = (
     "Take the files that are named as if they were found below the current folder: leave out those that exclude and .gitignore "
     "name, and pass over those that hold nothing of interest. For pre-commit."
@@ -25,7 +28,8 @@ class Option(NamedTuple):
         help: what it does, for ``--help`` and the schema.
         minimum, maximum: the least and the greatest allowed number, both included.
         choices: the allowed texts, where not every text is.
-        pattern: a regular expression that every text of a list matches as a whole.
+        pattern: a regular expression that a text, or every text of a list, matches as a whole.
+        form: what such a text is, in words.
         default: what holds where it is not given, for ``--help``.
         fields: what each of the ``tables`` may hold.
         required: one of the ``fields`` that cannot be left out.
@@ -41,6 +45,7 @@ class Option(NamedTuple):
     default: str | None = None
     fields: tuple[Option, ...] = ()
     required: bool = False
+    form: str = ""
 
 
 REPLAY_OPTIONS = (
@@ -54,7 +59,11 @@ REPLAY_OPTIONS = (
     ),
     Option("task", "path", "Folder or file of the task to run instead of the built-in four-tool task."),
     Option(
-        "server", "text", "Address of a running llama-server to measure, such as http://jetson:8080.", pattern=r"https?://\S+"
+        "server",
+        "text",
+        "Address of a running llama-server to measure, such as http://jetson:8080.",
+        pattern=r"https?://\S+",
+        form="an http or https URL, such as http://127.0.0.1:8080",
     ),
     Option(
         "engine",
@@ -67,7 +76,7 @@ REPLAY_OPTIONS = (
     Option(
         "model-from", "path", "GGUF (or tokenizer.json) to run a tiny-random twin of: same tokenizer, template and attention."
     ),
-    Option("slot", "integer", "Slot of the server to pin the run to.", minimum=0, default="an idle one"),
+    Option("slot", "integer", "Slot of the server to pin the run to.", minimum=0, maximum=_MOST, default="an idle one"),
     Option(
         "ctx-size", "integer", "Context of the started engine, in tokens.", minimum=256, maximum=1 << 24, default="fits the task"
     ),
@@ -86,16 +95,37 @@ REPLAY_OPTIONS = (
         "integer",
         "Tokens of prompt loss that a turn, or a finding in the chat template, may have.",
         minimum=0,
+        maximum=_MOST,
         default="0",
     ),
-    Option("engine-loss-tolerance", "integer", "Tokens of engine loss that a turn may have.", minimum=0, default="0"),
+    Option(
+        "engine-loss-tolerance",
+        "integer",
+        "Tokens of engine loss that a turn may have.",
+        minimum=0,
+        maximum=_MOST,
+        default="0",
+    ),
     Option("live", "boolean", "Let the model itself answer (temperature 0); only the tools are scripted."),
     Option("max-turns", "integer", "Most requests of a live run.", minimum=2, maximum=1000, default="32"),
     Option("max-tokens", "integer", "Most tokens of one reply in a live run.", minimum=1, maximum=32768, default="256"),
     Option("compare-uncached", "boolean", "Run the task again with the cache off and give both times."),
-    Option("seed", "integer", "Seed of the values that differ between turns.", minimum=0, maximum=2**31 - 1, default="0"),
+    Option("seed", "integer", "Seed of the values that differ between turns.", minimum=0, maximum=_MOST, default="0"),
     Option("output-format", "text", "Format of what is printed.", choices=REPORT_FORMATS, default="text"),
-    Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(REPORT_FORMATS)})=.+"),
+    Option(
+        "report",
+        "list",
+        _REPORT_HELP,
+        pattern=f"({'|'.join(REPORT_FORMATS)})=.+",
+        form=f"one of {'=FILE, '.join(REPORT_FORMATS)}=FILE",
+    ),
+)
+PROBE_OPTIONS = (
+    Option("whole", "boolean", "Compare the last user message too, which may otherwise change."),
+    Option("runs", "integer", "Processes in other surroundings.", minimum=1, maximum=100),
+    Option("timeout", "number", "Seconds that one process may take.", minimum=0.1, maximum=86400),
+    Option("python", "path", "Interpreter of the project.", default="the one that promptguard runs in"),
+    Option("tokenizer", "text", "What counts tokens: a tokenizer.json, a GGUF file or tiktoken:ENCODING."),
 )
 FORMAT_OPTIONS = (
     Option("exclude", "list", "Files and folders to leave out, in the words of .gitignore."),
@@ -113,7 +143,14 @@ LINT_OPTIONS = (
         "What is not reported at a place in JSON and YAML files, and below it.",
         fields=(
             Option("path", "text", "Files, in the words of .gitignore.", required=True),
-            Option("pointer", "text", "JSON pointer to the value.", pattern=r"(?:/[^/]*)+", required=True),
+            Option(
+                "pointer",
+                "text",
+                "JSON pointer to the value.",
+                pattern=r"(?:/[^/]*)+",
+                form="a JSON pointer, such as /tools/0",
+                required=True,
+            ),
             Option("rules", "list", "Rules that do not report there.", required=True),
         ),
     ),
@@ -123,7 +160,13 @@ LINT_OPTIONS = (
     Option("baseline", "path", "File of known findings, which are not reported; promptguard baseline writes it."),
     Option("unsafe-fixes", "boolean", "Also apply fixes that may change what a model reads."),
     Option("output-format", "text", "Format of what is printed.", choices=FINDING_FORMATS, default="full"),
-    Option("report", "list", "Also write a report, as FORMAT=FILE.", pattern=f"({'|'.join(FINDING_FORMATS)})=.+"),
+    Option(
+        "report",
+        "list",
+        _REPORT_HELP,
+        pattern=f"({'|'.join(FINDING_FORMATS)})=.+",
+        form=f"one of {'=FILE, '.join(FINDING_FORMATS)}=FILE",
+    ),
     Option("cache-dir", "path", "Folder of the cache.", default=".promptguard_cache beside the configuration file"),
     Option("jobs", "integer", "Most processes to work with.", minimum=1, maximum=1024, default="the number of CPUs"),
 )

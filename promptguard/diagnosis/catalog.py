@@ -84,8 +84,9 @@ CATALOG: tuple[Entry, ...] = (
         "context",
         "prompt",
         "Does the task fit into a slot?",
-        "`n_ctx` of `/props` and `/slots`; the longest prompt of the task, as the server itself renders and counts it "
-        "(`/apply-template`, `/tokenize`), and 256 tokens for a reply",
+        "`n_ctx` of `/props` and `/slots`; the longest turn of the task, as the server itself renders and counts it "
+        "(`/apply-template`, `/tokenize`): its prompt, the reply that follows in the task, and one token that an engine "
+        "generates behind them; the same number that `promptguard replay` names where the context is too small",
         "A prompt that does not fit is refused, or the agent cuts its history, which loses the cache. Several slots divide "
         "`--ctx-size` among them, unless they share it (`--kv-unified`).",
         "`--ctx-size N` (`LLAMA_ARG_CTX_SIZE`), `--parallel 1` (`LLAMA_ARG_N_PARALLEL`)",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from promptguard.core.errors import EngineError
+from promptguard.core.errors import PromptguardError
 from promptguard.diagnosis.facts import Facts, View
 from promptguard.diagnosis.result import Check
+from promptguard.engines.base import Engine, Need
 from promptguard.engines.http import JSONClient
-from promptguard.prompts.request import Request
-
-REPLY_TOKENS = 256
-"""Tokens left for a reply: what ``promptguard replay --live`` lets a model generate (``--max-tokens``)."""
+from promptguard.engines.llama_server import LlamaServer
 
 
 @dataclass(frozen=True)
@@ -21,11 +19,11 @@ class Workload:
 
     Attributes:
         name: of the task.
-        requests: of all its turns.
+        need: what its longest turn takes, as a replay of it counts it on this engine.
     """
 
     name: str
-    requests: Sequence[Request]
+    need: Callable[[Engine], Need]
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Fit:
 
 
 def context_fit(client: JSONClient, facts: Facts, view: View, workload: Workload) -> Fit:
-    """Compare the longest prompt of a task, as the server itself renders and counts it, with the context of a slot.
+    """Compare what the longest turn of a task takes, as the server itself counts it, with the context of a slot.
 
     Args:
         client: asked to render and to tokenize.
@@ -51,12 +49,14 @@ def context_fit(client: JSONClient, facts: Facts, view: View, workload: Workload
     if context <= 0:
         return Fit(Check("context", "unknown", "the server does not say how large its context is"), None)
     try:
-        prompt = max(_count(client, request) for request in workload.requests)
-    except EngineError as error:
-        why = f"the task {workload.name} could not be rendered and counted ({error.what})"
+        need = workload.need(LlamaServer(client, watched=False))
+    except PromptguardError as error:
+        why = f"the task {workload.name} could not be counted: {error.what}"
         return Fit(Check("context", "unknown", seen, why), None)
-    needed = prompt + REPLY_TOKENS
-    figures = f"{seen}; the task {workload.name} takes {needed:,} ({prompt:,} of prompt, {REPLY_TOKENS} for a reply)"
+    needed = need.tokens
+    figures = (
+        f"{seen}; the task {workload.name} takes {needed:,} ({need.prompt:,} of prompt, {needed - need.prompt:,} for its reply)"
+    )
     if needed <= context:
         return Fit(Check("context", "ok", figures), needed)
     size = -(-needed // 1024) * 1024
@@ -66,18 +66,3 @@ def context_fit(client: JSONClient, facts: Facts, view: View, workload: Workload
     if slots > 1:
         remedy = f"--parallel 1 {remedy}, or --ctx-size {slots * size} for {slots} slots, or --kv-unified"
     return Fit(Check("context", "in-the-way", figures, why, remedy), needed)
-
-
-def _count(client: JSONClient, request: Request) -> int:
-    body: dict[str, object] = {"messages": list(request.messages)}
-    if request.tools:
-        body["tools"] = list(request.tools)
-    answer = client.post("/apply-template", body)
-    prompt = answer.get("prompt") if isinstance(answer, dict) else None
-    if not isinstance(prompt, str):
-        raise EngineError("an unexpected answer to /apply-template")
-    counted = client.post("/tokenize", {"content": prompt, "add_special": True, "parse_special": True})
-    tokens = counted.get("tokens") if isinstance(counted, dict) else None
-    if not isinstance(tokens, list):
-        raise EngineError("an unexpected answer to /tokenize")
-    return len(tokens)

@@ -63,7 +63,7 @@ class Diagnosis:
     Attributes:
         url: the address that answered, or that was to.
         server: ``None`` where nothing answers that says what it is.
-        checks: in the order of the catalogue; none where there is an ``error``, except those of the board.
+        checks: in the order of the catalogue; where there is an ``error``, those that could be made.
         task: name of the task that the context has to hold.
         needed: tokens that it takes, ``None`` where that is not known.
         requests: number of prompts that were sent to the model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from promptguard.core.errors import EngineError
@@ -18,6 +19,8 @@ from promptguard.diagnosis.traffic import before, behind
 from promptguard.prompts.rendering import Renderer
 
 _TRIED = ("prompt-cache", "resident-prefix", "window", "host-cache")
+_TELLING = ("context", "template-date", "template", *_TRIED)
+"""What a server is judged by: without any of these nothing is known of what it reuses."""
 
 
 def diagnose(
@@ -118,7 +121,17 @@ def _judge(reached: Reached, workload: Workload, renderer: Renderer, *, requests
         fit.needed,
         len(ours.sent) if ours is not None else 0,
         sum(each.tokens - (each.cached or 0) for each in ours.sent) if ours is not None else 0,
+        _nothing_told(client.base_url, checks),
     )
+
+
+def _nothing_told(url: str, checks: Sequence[Check]) -> str | None:
+    """Why a server cannot be judged that answers and tells nothing of use; ``None`` where it can be."""
+    status = {check.name: check.status for check in checks}
+    if "in-the-way" in status.values() or any(status[name] != "unknown" for name in _TELLING):
+        return None
+    what = "tells neither its context nor its chat template, and no prompt showed what it reuses"
+    return str(EngineError(what, where=url, hint="look at what GET /props answers there"))
 
 
 def _context(facts: Facts, view: View) -> int:

@@ -78,6 +78,24 @@ class LiveReply:
     finish_reason: str = "stop"
 
 
+@dataclass(frozen=True)
+class Need:
+    """What the longest turn of a task takes of the context of an engine.
+
+    Attributes:
+        prompt: tokens of its prompt.
+        reply: tokens of the reply that follows; of a live run the most that there may be.
+    """
+
+    prompt: int
+    reply: int
+
+    @property
+    def tokens(self) -> int:
+        """All of them, and the one that an engine generates behind whatever it is sent."""
+        return self.prompt + self.reply + 1
+
+
 class StatusError(EngineError):
     """The server answered with an error status."""
 

@@ -8,6 +8,7 @@ from promptguard.core.errors import InputError, TemplateError
 from promptguard.core.light import Any
 from promptguard.core.resources import resource
 from promptguard.core.source import Source
+from promptguard.core.wording import named_type
 from promptguard.linting.reading.chat_templates import FoundTemplate, embedded_template
 from promptguard.linting.templates import Story, find_templates
 from promptguard.prompts.chat import ChatTemplate
@@ -39,8 +40,9 @@ def tell_turns(
     Raises:
         InputError: there is no turn boundary in the messages, or the template cannot be read, or it is not said which one.
     """
+    _check_types(messages, chat_template=chat_template, template_name=template_name)
     said = tuple(_message(message, at) for at, message in enumerate(messages))
-    offered = as_openai_tools(tools, "tools") if tools else ()
+    offered = as_openai_tools(tools, "tools") if tools is not None else ()
     told = Conversation("the conversation", "plain", "parsed", said, offered)
     if not told.replies:
         raise InputError("there is no reply with a message behind it", where="messages", hint="give at least two turns")
@@ -59,6 +61,15 @@ def tell_turns(
             return story._replace(error=error)
         preservation = check_template(template, count.encode, told=[told])
     return story._replace(features=features, preservation=preservation, corrections=(None,) * len(preservation.defects))
+
+
+def _check_types(messages: object, **texts: object) -> None:
+    """What a test gives is not always what the types ask for."""
+    if not isinstance(messages, Sequence) or isinstance(messages, (str, bytes)):
+        raise InputError(f"must be a list of messages, and is {named_type(messages)}", where="messages")
+    for argument, value in texts.items():
+        if not isinstance(value, (str, type(None))):
+            raise InputError(f"must be a text, and is {named_type(value)}", where=argument)
 
 
 def _message(message: object, at: int) -> Mapping[str, Any]:

@@ -78,7 +78,9 @@ def _answer(job: dict[str, Any], clock: Clock) -> dict[str, Any]:
     home = _Home(job)
     build = _guarded(home, lambda: find(job["target"]), "cannot be imported")
     if not callable(build):
-        raise Refusal(f"is a {type(build).__name__}, not a function that builds a prompt")
+        from promptguard.core.wording import named_type
+
+        raise Refusal(f"is {named_type(build)}, not a function that builds a prompt")
     home.builder = definition(build)
     prompts: list[str] = []
     for _ in range(job["calls"]):

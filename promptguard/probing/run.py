@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from promptguard.core.config import check_arguments
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
+from promptguard.core.options import PROBE_OPTIONS
+from promptguard.core.wording import named_type
 from promptguard.probing.compare import Found, cause_of, compare, tokens_behind
 from promptguard.probing.factors import (
     FIRST_CLOCK,
@@ -50,7 +53,7 @@ def probe(
     whole: bool = False,
     runs: int = RUNS,
     timeout: float = TIMEOUT,
-    python: str | None = None,
+    python: str | os.PathLike[str] | None = None,
     tokenizer: str | None = None,
 ) -> ProbeResult:
     """Build a prompt in fresh processes, in the same surroundings and in others, and say what it changes with.
@@ -67,8 +70,8 @@ def probe(
             some of these, in the shape of OpenAI, Anthropic or Gemini; of dicts and lists, dataclasses or pydantic models.
         args: keyword arguments for the builder, such as JSON can carry.
         whole: compare the last user message too, which may otherwise change.
-        runs: processes in changed surroundings, at least 1.
-        timeout: seconds that one process may take.
+        runs: processes in changed surroundings, 1 to 100.
+        timeout: seconds that one process may take, 0.1 to 86,400.
         python: the interpreter of the user's project, where it is another one; with a builder that is named.
         tokenizer: what counts tokens, as ``--tokenizer`` of ``promptguard lint``.
 
@@ -84,21 +87,37 @@ def probe(
     if INSIDE in os.environ:  # each of these processes would start as many again
         what = "probe was called while its builder was imported or run"
         raise PromptguardError(what, hint='put the call under if __name__ == "__main__":')
-    if runs < 1 or timeout <= 0:
-        raise ConfigError("there is nothing to do", where="runs" if runs < 1 else "timeout", hint="give a larger number")
+    for name, value in (("whole", whole), ("runs", runs), ("timeout", timeout)):
+        if value is None:
+            raise ConfigError("cannot be None", where=name, hint="leave it out for the default")
+    python = os.fspath(python) if isinstance(python, os.PathLike) else python
+    given = {"whole": whole, "runs": runs, "timeout": timeout, "python": python, "tokenizer": tokenizer}
+    check_arguments(given, PROBE_OPTIONS)
+    arguments = _arguments(args)
     if python is not None and not isinstance(build, str):
         raise ConfigError("another interpreter needs the name of a builder", where="python", hint="give it as module:function")
     found = build if isinstance(build, Target) else target(build)
     if python is not None:
         found = replace(found, path=())
-    given = dict(args or {})
+    with places() as folders:
+        launcher = Launcher(found, arguments, folders, python=python, timeout=timeout)
+        return _Probe(found.name, launcher, whole=whole, tokenizer=tokenizer, root=folders.root).result(runs, begin)
+
+
+def _arguments(args: object) -> dict[str, Any]:
+    """The keyword arguments for a builder, which go to another process as JSON."""
+    if args is None:
+        return {}
+    if not isinstance(args, Mapping):
+        raise ConfigError(f"must be a dict of keyword arguments, and is {named_type(args)}", where="args")
+    if not all(isinstance(name, str) for name in args):
+        raise ConfigError("must have texts as keys, the names of arguments", where="args")
+    given = dict(args)
     try:
         json.dumps(given)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot be written as JSON ({error})", where="args", hint="use functools.partial") from None
-    with places() as folders:
-        launcher = Launcher(found, given, folders, python=python, timeout=timeout)
-        return _Probe(found.name, launcher, whole=whole, tokenizer=tokenizer, root=folders.root).result(runs, begin)
+    return given
 
 
 class _Try(NamedTuple):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from promptguard.core.errors import ConfigError
+from promptguard.core.wording import named_type
 
 _HOW = "name it as package.module:function or path/to/file.py:function"
 _MOVE = "define the builder at the top level of a module, and give it its arguments with functools.partial"
@@ -89,7 +90,7 @@ def _package(file: str) -> tuple[str, str]:
 
 def _given(build: Callable[..., Any]) -> Target:
     if not callable(build):
-        raise ConfigError(f"a {type(build).__name__} builds no prompt", hint=f"give a function, or {_HOW}")
+        raise ConfigError(f"must be a function or its name, and is {named_type(build)}", where="build", hint=_HOW)
     name = _name(build)
     data = io.BytesIO()
     try:

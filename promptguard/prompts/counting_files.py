@@ -82,6 +82,18 @@ def file_counter(name: str) -> _FileCounter:
     Raises:
         ConfigError: the file cannot be used, or the tokenizers library is not installed.
     """
+    path = Path(name)
+    try:
+        head = read_head(path, size=len(MAGIC), what="the tokenizer")
+        _require_library(name)
+        if head == MAGIC:
+            return _FileCounter(name, _from_gguf(read_header(path)))
+        return _FileCounter(name, _from_json(read_bytes(path, limit=_MAX_BYTES, what="the tokenizer"), name))
+    except InputError as error:
+        raise ConfigError(error.what, where=_option(name), hint=error.hint) from None
+
+
+def _require_library(name: str) -> None:
     try:
         import tokenizers  # noqa: F401
     except ImportError:
@@ -90,13 +102,6 @@ def file_counter(name: str) -> _FileCounter:
             where=_option(name),
             hint="install promptguard-ci[tokenizers], or leave the option out to count with the bundled tokenizer",
         ) from None
-    path = Path(name)
-    try:
-        if read_head(path, size=len(MAGIC), what="the tokenizer") == MAGIC:
-            return _FileCounter(name, _from_gguf(read_header(path)))
-        return _FileCounter(name, _from_json(read_bytes(path, limit=_MAX_BYTES, what="the tokenizer"), name))
-    except InputError as error:
-        raise ConfigError(error.what, where=_option(name), hint=error.hint) from None
 
 
 def _option(name: str) -> str:

@@ -6,18 +6,19 @@ import hashlib
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from promptguard.core.errors import ConfigError, EngineError, InputError, PromptguardError, TemplateError
 from promptguard.core.source import Source
-from promptguard.engines.base import Completion, Engine
+from promptguard.engines.base import Completion, Engine, EngineInfo, Need
 from promptguard.engines.timed import TimedEngine
 from promptguard.prompts.chat import ChatTemplate
 from promptguard.prompts.rendering import Renderer
-from promptguard.prompts.request import Prompt, Traced, chat_template_source
+from promptguard.prompts.request import Prompt, Request, Traced, chat_template_source
 from promptguard.prompts.sequences import common_prefix
 from promptguard.prompts.tokens import token_starts
 from promptguard.replaying.build import Builder
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # only a run that lost something needs it at run time
 Progress = Callable[[str], None]
 # Any other first message will do: what both prompts share is the resident prefix.
 CHARACTERS_A_TOKEN = 8  # on average no tokenizer makes longer tokens of prose or JSON: English has 4 to 5, schemas 2 to 4
+_LARGEST_COUNTED = 1 << 18  # tokens; a task that takes more is not tokenized to say how much more
 OTHER_MESSAGE = "0 \N{EM DASH} another question altogether"
 
 
@@ -86,13 +88,16 @@ class Replay:
         tools, _ = self._first_tools()
         self.script = Script(inputs.task, tools)
         self._builder = self.make_builder(inject=self.options.inject)
-        messages = [turn.messages for turn in self.script.turns]
-        self.requests = [self._builder.request(0, messages[0])]
+        self.requests = [self._builder.request(0, self.script.turns[0].messages)]
         if inputs.chat_template is not None:  # a template that we cannot render is not shown to an engine
             self.try_template(inputs.chat_template)
         if not self.options.live:
-            self.requests += [self._builder.request(number, each) for number, each in enumerate(messages, 1)]
+            self.requests += self.scripted_requests()
             self._check_injection()
+
+    def scripted_requests(self) -> list[Request]:
+        """The request of each turn of the script."""
+        return [self._builder.request(number, turn.messages) for number, turn in enumerate(self.script.turns, 1)]
 
     def _check_injection(self) -> None:
         """Refuse a defect that is none: a gate that lets it pass would look as if it had missed it."""
@@ -155,6 +160,14 @@ class Replay:
         """What the longest conversation takes beyond any doubt: known before it is tokenized, turn by turn."""
         return self.characters // CHARACTERS_A_TOKEN
 
+    def need(self, engine: Engine) -> Need:
+        """What a run takes of the context of an engine, as this one renders and tokenizes it; no prompt is sent to the model.
+
+        Raises:
+            PromptguardError: it cannot.
+        """
+        return _Run(self, TimedEngine(engine), [], lambda _: None).need()
+
     def run(self, engine: Engine, progress: Progress = lambda _: None) -> Result:
         """Measure every turn.
 
@@ -163,8 +176,8 @@ class Replay:
         Raises:
             PromptguardError: nothing could be measured.
         """
-        if self.least_tokens > engine.info.context:
-            raise ContextError(self.least_tokens, engine.info.context, engine.info.url)
+        if self.least_tokens > max(engine.info.context, _LARGEST_COUNTED):
+            raise ContextError(self.least_tokens, engine.info, least=True)
         begin = time.perf_counter()
         timed = TimedEngine(engine)
         turns: list[Turn] = []
@@ -227,20 +240,38 @@ class _Run:
         else:
             self._scripted()
 
+    def need(self) -> Need:
+        """What the longest turn of the script takes; in a live run with the most that the model may say."""
+        requests = self._replay.requests[1:] or self._replay.scripted_requests()
+        _, *texts = self._texts.render_all([self._replay.requests[0], *requests], self._clocks(len(requests) + 1))
+        prompts = [self._texts.prompt(request, text) for request, text in zip(requests, texts, strict=True)]
+        if self._options.live:
+            return Need(max(len(prompt.tokens) for prompt in prompts), self._options.max_tokens)
+        return _longest(prompts, self._filled(prompts))
+
+    def _clocks(self, number: int) -> list[datetime]:
+        return [self._builder.clock(turn) for turn in range(number)]
+
+    def _filled(self, prompts: Sequence[Prompt]) -> list[Prompt]:
+        """The prompts of all turns with the replies of the script."""
+        following = [*(prompt.text for prompt in prompts[1:]), ""]
+        turns = self._replay.script.turns
+        clocks = self._clocks(len(turns) + 1)[1:]
+        return [
+            self._texts.with_reply(prompt, turn.reply, clock, after)
+            for prompt, turn, clock, after in zip(prompts, turns, clocks, following, strict=True)
+        ]
+
     def _scripted(self) -> None:
         script, requests = self._replay.script, self._replay.requests
-        clocks = [self._builder.clock(number) for number in range(len(requests))]
+        clocks = self._clocks(len(requests))
         first = script.turns[0].messages
         other = self._builder.request(0, [*first[:-1], {**first[-1], "content": OTHER_MESSAGE}])
         rendered = self._texts.render_all([*requests, other], [*clocks, clocks[0]])
         prompts = [self._texts.prompt(request, text) for request, text in zip(requests, rendered, strict=False)]
+        filled = self._filled(prompts[1:])
+        self._check_context(_longest(prompts[1:], filled))
         held = self._resident(prompts[0], self._texts.prompt(other, rendered[-1]))
-        following = [*(prompt.text for prompt in prompts[2:]), ""]
-        filled = [
-            self._texts.with_reply(prompt, turn.reply, clock, after)
-            for prompt, turn, clock, after in zip(prompts[1:], script.turns, clocks[1:], following, strict=True)
-        ]
-        self._check_context(max(len(prompt.tokens) for prompt in filled))
         if self._replay.shortens_history:
             self.append_only = self._whole_history(len(held.tokens))
         self._warm_up(held)
@@ -279,6 +310,7 @@ class _Run:
         clock = self._builder.clock(0)
         other = self._builder.request(0, [{"role": "user", "content": OTHER_MESSAGE}])
         held = self._resident(*(self._texts.prompt(each, self._texts.render_live(each, clock)) for each in (first, other)))
+        self._check_context(Need(len(held.tokens), 0))
         self._warm_up(held)
         sent: list[Prompt] = []
         for number in range(1, self._options.max_turns + 1):
@@ -288,7 +320,7 @@ class _Run:
             self._progress(label)
             request = self._builder.request(number, conversation.messages)
             prompt = self._texts.prompt(request, self._texts.render_live(request, self._builder.clock(number)))
-            self._check_context(len(prompt.tokens) + self._options.max_tokens)
+            self._check_context(Need(len(prompt.tokens), self._options.max_tokens))
             answer = self._engine.chat(request, max_tokens=self._options.max_tokens)
             counted = answer.completion.cached + answer.completion.prefilled
             if counted != len(prompt.tokens):
@@ -331,10 +363,11 @@ class _Run:
             self._progress("warm-up")
             self._engine.complete(resident.tokens)
 
-    def _check_context(self, needed: int) -> None:
-        info = self._engine.info
-        if needed + 1 > info.context:
-            raise ContextError(needed + 1, info.context, info.url)
+    def _check_context(self, need: Need) -> None:
+        """Say what the whole task takes where a part of it does not fit."""
+        if need.tokens > self._engine.info.context:
+            whole = self.need().tokens if self._options.live else 0  # what the model says may be longer than the script
+            raise ContextError(max(need.tokens, whole), self._engine.info)
 
     def _record(self, label: str, held: Prompt, prompt: Prompt, completion: Completion) -> None:
         length = len(prompt.tokens)
@@ -454,6 +487,14 @@ class _Run:
         return tuple(dict.fromkeys(notes))
 
 
+def _longest(prompts: Sequence[Prompt], filled: Sequence[Prompt]) -> Need:
+    """What the turn takes that is the longest with its reply."""
+    needs = (
+        Need(len(prompt.tokens), len(whole.tokens) - len(prompt.tokens)) for prompt, whole in zip(prompts, filled, strict=True)
+    )
+    return max(needs, key=lambda need: need.tokens)
+
+
 def _in_file(error: PromptguardError) -> PromptguardError:
     """An error that says where in the file of the chat template it is, where it is about that."""
     if not isinstance(error, TemplateError):
@@ -464,11 +505,12 @@ def _in_file(error: PromptguardError) -> PromptguardError:
 
 
 class ContextError(EngineError):
-    """A prompt is longer than the context of the engine."""
+    """The task takes more than the context of the engine; ``least``: how much more was not counted."""
 
-    def __init__(self, needed: int, context: int, url: str | None) -> None:
+    def __init__(self, needed: int, engine: EngineInfo, *, least: bool = False) -> None:
+        url = engine.url
         super().__init__(
-            f"the task needs a context of {needed:,} tokens and the engine has {context:,}",
+            f"the task needs a context of {'at least ' if least else ''}{needed:,} tokens and the engine has {engine.context:,}",
             where=url,
             hint=("start the server with a larger -c / --ctx-size (it is divided among the slots)" if url else "raise --ctx-size")
             + ", or shorten the prompt or the task",

@@ -52,6 +52,7 @@ def canonical_tools(tools: object, *, sort_properties: bool = False) -> Any:
             text, a lone surrogate, a value of another type, a value that contains itself, more than 100 levels, more than
             3,000,000 values. Errors that the methods of objects raise are told as this one.
     """
+    _check_switch(sort_properties)
     texts = _list_texts(tools, sort_properties)
     return _canonical(tools, sort_properties)[0] if texts is None else list(map(_value, texts))
 
@@ -63,8 +64,14 @@ def canonical_json(tools: object, *, sort_properties: bool = False) -> bytes:
 
     Args, Raises: as ``canonical_tools``.
     """
+    _check_switch(sort_properties)
     texts = _list_texts(tools, sort_properties)
     return _canonical(tools, sort_properties)[1] if texts is None else join(texts)
+
+
+def _check_switch(sort_properties: object) -> None:
+    if not isinstance(sort_properties, bool):
+        raise ToolSchemaError("must be True or False", pointer="", where="sort_properties")
 
 
 def tools_fingerprint(tools: object, *, sort_properties: bool = False) -> str:

@@ -77,6 +77,7 @@ def test_a_server_that_is_not_there(doctor, tmp_path: Path) -> None:
         (["--server", "127.0.0.1:8080"], "is not an http or https URL; give something like http://127.0.0.1:8080"),
         (["--server", "http://me:secret@127.0.0.1"], "put the API key in PROMPTGUARD_API_KEY"),
         (["--server", "http://127.0.0.1:9", "--report", "xml=x"], "unknown report format 'xml'"),
+        (["--server", "http://127.0.0.1:9", "--timeout", "nan"], "nan is not a number"),
         (["--server", "http://127.0.0.1:9", "--task", "nowhere"], "nowhere"),
     ],
 )

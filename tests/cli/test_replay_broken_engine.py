@@ -157,11 +157,30 @@ def test_a_server_with_too_small_a_context(replay: Replay, fake: FakeLlamaServer
     assert re.search(r"needs a context of [\d,]+ tokens and the engine has 512; start the server with a larger", outcome.err)
 
 
-def test_a_server_with_far_too_small_a_context_is_asked_for_nothing(replay: Replay, fake: FakeLlamaServer) -> None:
+def test_a_server_with_far_too_small_a_context_gets_no_prompt(replay: Replay, fake: FakeLlamaServer) -> None:
     fake.answers["/slots"] = [{**SLOT, "n_ctx": 64}]
     outcome = replay("--server", fake.url)
-    assert re.search(r"needs a context of \d+ tokens and the engine has 64; start the server with a larger", outcome.err)
+    assert re.search(r"needs a context of [\d,]+ tokens and the engine has 64; start the server with a larger", outcome.err)
+    assert {path for path, _, _ in fake.seen} == {"/props", "/slots", "/apply-template", "/tokenize"}
+
+
+def test_a_giant_is_not_counted_to_the_end(replay: Replay, fake: FakeLlamaServer, folder: Path) -> None:
+    task = folder / "task" / "task.yaml"
+    task.write_text(task.read_text().replace("And tomorrow?", "And tomorrow? " * 200_000))
+    outcome = replay("--server", fake.url)
+    assert re.search(r"needs a context of at least 350,\d{3} tokens and the engine has 16,384; start", outcome.err)
     assert {path for path, _, _ in fake.seen} == {"/props", "/slots"}
+
+
+def test_the_context_that_a_replay_asks_for_is_enough_and_no_token_too_much(replay: Replay, fake: FakeLlamaServer) -> None:
+    def needed(context: int) -> int | None:
+        fake.answers["/slots"] = [{**SLOT, "n_ctx": context}]
+        found = re.search(r"needs a context of ([\d,]+) tokens", replay("--server", fake.url).err)
+        return int(found[1].replace(",", "")) if found else None
+
+    least = needed(64)
+    assert least is not None
+    assert [needed(least - 1), needed(least)] == [least, None]
 
 
 NONSENSE = [

@@ -202,7 +202,7 @@ def test_pyproject_without_a_table(folder: Path) -> None:
         ("min-hit-rate = nan", "must be between 0 and 1"),
         ('min-hit-rate = "0.8"', "must be a number"),
         ("min-hit-rate = true", "must be a number"),
-        ("prompt-loss-tolerance = -1", "must be at least 0"),
+        ("prompt-loss-tolerance = -1", "must be between 0 and 2147483647"),
         ("prompt-loss-tolerance = 1.0", "must be an integer"),
         ("seed = true", "must be an integer"),
         ("seed = 2147483648", "must be between 0 and 2147483647"),
@@ -212,10 +212,10 @@ def test_pyproject_without_a_table(folder: Path) -> None:
         ('system = ""', "must not be empty"),
         ('system = "a\\u0000"', "must not contain a null character"),
         ('engine = "vllm"', "must be one of llama-server, llama-cpp-python"),
-        ('server = "jetson:8080"', "'jetson:8080' is not of the form that is expected"),
+        ('server = "jetson:8080"', "'jetson:8080' is not an http or https URL, such as http://127.0.0.1:8080"),
         ('report = "json=a"', "must be a list of strings"),
         ("report = [1]", "must be a list of strings"),
-        ('report = ["json=a", "pdf=b"]', "'pdf=b' is not of the form that is expected"),
+        ('report = ["json=a", "pdf=b"]', "'pdf=b' is not one of text=FILE, json=FILE, markdown=FILE, junit=FILE"),
     ],
 )
 def test_wrong_values(folder: Path, line: str, problem: str) -> None:

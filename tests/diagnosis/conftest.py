@@ -10,10 +10,21 @@ from pytest_httpserver import HTTPServer
 from promptguard.diagnosis.context import Workload
 from promptguard.diagnosis.result import Diagnosis
 from promptguard.diagnosis.run import diagnose
+from promptguard.engines.base import Engine, Need
 from promptguard.prompts.rendering import Renderer
 from promptguard.prompts.request import Request
 
-WORKLOAD = Workload("hello", [Request(({"role": "user", "content": "hello"},))])
+REPLY = 255
+
+
+def hello(engine: Engine) -> Need:
+    """What a conversation takes that has one user message and a reply."""
+    prompt = engine.apply_template(Request(({"role": "user", "content": "hello"},)))
+    assert prompt is not None
+    return Need(len(engine.tokenize(prompt)), REPLY)
+
+
+WORKLOAD = Workload("hello", hello)
 PRESERVING = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"

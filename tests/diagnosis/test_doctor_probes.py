@@ -209,7 +209,7 @@ def test_a_template_that_refuses_a_system_message_is_probed_without_one(fake: Fa
 def test_a_context_that_is_too_small_to_try(fake: FakeLlamaServer, examine: Examine) -> None:
     fake.answers["/slots"] = [{**SLOT, "n_ctx": 256}]
     found = examine(fake.url)
-    assert check(found, "context").found == "256 tokens a slot; the task hello takes 261 (5 of prompt, 256 for a reply)"
+    assert check(found, "context").found == "256 tokens a slot; the task hello takes 261 (5 of prompt, 256 for its reply)"
     assert check(found, "context").remedy == "--ctx-size 1024 (LLAMA_ARG_CTX_SIZE)"
     assert check(found, "prompt-cache").found == "a context of 256 tokens is too small to try it"
 
@@ -226,9 +226,10 @@ def test_a_task_that_cannot_be_rendered_says_why(fake: FakeLlamaServer, examine:
     fake.answers["/apply-template"] = (500, {"error": {"message": "no tools here"}})
     found = examine(fake.url)
     context = check(found, "context")
-    assert (context.status, context.why) == (
-        "unknown",
-        "the task hello could not be rendered and counted (/apply-template: no tools here)",
+    assert context.status == "unknown"
+    assert context.why == (
+        "the task hello could not be counted: the server cannot render this conversation with its chat template "
+        "(/apply-template: no tools here)"
     )
 
 

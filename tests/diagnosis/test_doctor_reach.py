@@ -135,6 +135,18 @@ def test_a_build_that_renders_no_chat_templates_is_too_old(fake: FakeLlamaServer
     )
 
 
+@pytest.mark.parametrize("requests", [True, False])
+def test_a_server_that_tells_nothing_cannot_be_judged(fake: FakeLlamaServer, examine: Examine, requests: bool) -> None:
+    fake.answers["/props"] = {"default_generation_settings": {"n_ctx": "many"}, "chat_template": 5}
+    fake.answers["/slots"] = fake.answers["/v1/chat/completions"] = (404, {})
+    found = examine(fake.url, requests=requests)
+    assert (found.verdict, found.in_the_way, len(found.checks)) == ("unknown", (), 14)
+    assert found.error == (
+        f"{fake.url}: tells neither its context nor its chat template, and no prompt showed what it reuses; "
+        "look at what GET /props answers there"
+    )
+
+
 HOSTILE: list[tuple[str, object]] = [
     ("/props", {"default_generation_settings": {"n_ctx": "many"}, "total_slots": -5, "model_alias": ["x"], "modalities": 7}),
     ("/props", {"default_generation_settings": {"n_ctx": 10**30}, "total_slots": 10**30, "build_info": "b" * 10**6}),

@@ -170,7 +170,10 @@ def test_lists_of_options_become_tuples(folder: Path, monkeypatch: pytest.Monkey
         ("[lint.per-file-ignores]\na = 1\n", "promptguard.toml:1: per-file-ignores: must be a list of strings"),
         ("[lint]\nignore-at = 1\n", r"promptguard.toml:2: ignore-at: must be a list of tables; write \[\[lint.ignore-at\]\]"),
         ('[[lint.ignore-at]]\npath = "a"\n', "promptguard.toml:1: ignore-at: the key pointer is missing"),
-        ('[[lint.ignore-at]]\npath = "a"\npointer = "b"\n', "promptguard.toml:3: pointer: 'b' is not of the form"),
+        (
+            '[[lint.ignore-at]]\npath = "a"\npointer = "b"\n',
+            "promptguard.toml:3: pointer: 'b' is not a JSON pointer, such as /tools/0",
+        ),
         ('[lint]\nselect = ["PG77"]\n', "promptguard.toml:2: there is no rule 'PG77'"),
         ('[lint.per-file-ignores]\n"a" = ["PG1"]\n"b" = ["PG77"]\n', "promptguard.toml:3: there is no rule 'PG77'"),
         ('[[lint.ignore-at]]\npath = "a"\npointer = "/b"\nrules = ["PG77"]\n', "promptguard.toml:1: there is no rule 'PG77'"),

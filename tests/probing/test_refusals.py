@@ -55,7 +55,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[
             "def build(): return [{'role': 'user', 'content': 'x'}]",
             "a user message alone, which may change; compare it too with --whole",
         ),
-        ("build = 3", "is a int, not a function"),
+        ("build = 3", "is an int, not a function"),
         ("def builds(): pass", "agent.py has no 'build'; did you mean 'builds'?"),
         ("def build(topic): return topic", "failed: TypeError: build() missing 1 required positional argument: 'topic'"),
     ],
@@ -90,7 +90,7 @@ def test_what_a_builder_starts_ends_with_it(probed: Probe, folder: Path) -> None
         ("no/such.py:build", "no/such.py: there is no such file"),
         ("a-b:build", "'a-b:build' names no module"),
         ("no_such_module:build", "no_such_module:build: there is no module 'no_such_module'"),
-        (3, "a int builds no prompt"),
+        (3, "build: must be a function or its name, and is an int"),
     ],
 )
 def test_what_names_no_builder(name: Any, message: str, folder: Path) -> None:
@@ -115,8 +115,9 @@ def test_what_another_process_cannot_find() -> None:
 
 def test_what_cannot_be_given() -> None:
     for options, message in [
-        ({"runs": 0}, "runs: there is nothing to do"),
-        ({"timeout": 0}, "timeout: there is nothing to do"),
+        ({"runs": 0}, "runs: must be between 1 and 100"),
+        ({"timeout": 0}, "timeout: must be between 0.1 and 86400"),
+        ({"args": {1: 2}}, "args: must have texts as keys"),
         ({"args": {"x": {1}}}, "args: cannot be written as JSON"),
         ({"python": sys.executable}, "python: another interpreter needs the name of a builder"),
     ]:

@@ -220,7 +220,9 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("setting", "package"), [("tokenizer.json", "tokenizers"), ("tiktoken:cl100k_base", "tiktoken")])
-def test_missing_package(monkeypatch: pytest.MonkeyPatch, setting: str, package: str) -> None:
+def test_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, package: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=rf"the package {package} is needed .*; install promptguard-ci\[tokenizers\]"):
         counter(setting)

@@ -164,7 +164,9 @@ TEMPLATE = "{{ messages | length }}{% for m in messages %}{{ m.role }}:{{ m.cont
 FAILURES = {
     "promptguard.assert_stable(dated)": "AssertionError: test_agent:dated (test_agent.py:20): changes",
     "promptguard.assert_stable(lambda: RULES)": "is a lambda, which another process cannot find; define the builder at",
-    "promptguard.assert_stable(time.sleep, args={'x': 1}, timeout=-1)": "cannot be judged: timeout: there is nothing to do",
+    "promptguard.assert_stable(time.sleep, args={'x': 1}, timeout=-1)": "cannot be judged: timeout: must be between",
+    "promptguard.assert_stable(stable, runs=0)": "cannot be judged: runs: must be between 1 and 100",
+    "promptguard.assert_stable(stable, timeout=0)": "cannot be judged: timeout: must be between 0.1 and 86400",
     "promptguard.assert_stable(hang, timeout=0.5)": "more time with timeout= or --promptguard-timeout",
     "promptguard.assert_stable([MESSAGES[1]].copy)": "may change; compare it too with whole=True",
     "promptguard.assert_hit_rate(min=90)": "cannot be judged: min: must be between 0 and 1",
@@ -215,6 +217,11 @@ def test_the_options_come_from_the_command_line(run: Pytest) -> None:
     assert "cannot be judged: http://127.0.0.1:9" in done.stdout
     done = run("def test_it(promptguard): assert promptguard.assert_stable(stable).runs == 4", "--promptguard-runs", "2")
     assert outcomes(done) == {"passed": 1}, done.stdout
+
+
+def test_an_option_of_nought_is_no_default(run: Pytest) -> None:
+    done = run("def test_it(promptguard): promptguard.assert_stable(stable)", "--promptguard-runs", "0")
+    assert "cannot be judged: runs: must be between 1 and 100" in done.stdout
 
 
 def test_the_mark_selects_what_uses_the_fixture(run: Pytest) -> None:
