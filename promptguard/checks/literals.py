@@ -78,7 +78,9 @@ _STAMPED = (
     r"(?:[ _-](?:at|on|time))?|timestamp|build[ _-](?:time|date)|as[ _]of|epoch|ts)(?: \(?(?:utc|iso|local)\)?)?" + _LINK
 )
 # What stands at the head of a line or a sentence, since a sentence may speak of the report that was generated on a day.
-_MADE_ON = r"(?i)(?:^|[.;)\]|>*_#-] {0,3})[ \t#>*_(-]{0,8}(?:(?:auto(?:matically)?[ -]?)?generated|rendered)(?: on| at|\**:)" + _LINK
+_MADE_ON = (
+    r"(?i)(?:^|[.;)\]|>*_#-] {0,3})[ \t#>*_(-]{0,8}(?:(?:auto(?:matically)?[ -]?)?generated|rendered)(?: on| at|\**:)" + _LINK
+)
 _MADE_WORDS = ("generated", "rendered")
 _ENDS_SENTENCE = r"[ \t`*_)>\]\"']{0,6}(?:[.;](?:\s|\Z)|-->|[\r\n]|\Z)"
 _ID = (
@@ -88,9 +90,19 @@ _ID = (
     r"(?P<named>[ _-]?(?:id|uuid|guid|hash|sha|key|token|number|no\.?))?(?P<link>" + _LINK.removesuffix("$") + ")#?$"
 )
 _ID_WORDS = (
-    ("session", "conversation", "chat", "thread", "user", "req", "trace", "span", "run", "call", "invocation", "correlation")
-    + ("transaction", "execution", "nonce", "commit", "revision", "git", "build", "digest", "checksum", "etag")
-)
+    "session",
+    "conversation",
+    "chat",
+    "thread",
+    "user",
+    "req",
+    "trace",
+    "span",
+    "run",
+    "call",
+    "invocation",
+    "correlation",
+) + ("transaction", "execution", "nonce", "commit", "revision", "git", "build", "digest", "checksum", "etag")
 _NAMES_OF_IDS = ("nonce", "traceparent")
 _TRACES = ("trace", "correlation", "request")
 _TRACE_ID = rf"{_UUID}|{_HEX}{{32}}"
