@@ -90,19 +90,9 @@ _ID = (
     r"(?P<named>[ _-]?(?:id|uuid|guid|hash|sha|key|token|number|no\.?))?(?P<link>" + _LINK.removesuffix("$") + ")#?$"
 )
 _ID_WORDS = (
-    "session",
-    "conversation",
-    "chat",
-    "thread",
-    "user",
-    "req",
-    "trace",
-    "span",
-    "run",
-    "call",
-    "invocation",
-    "correlation",
-) + ("transaction", "execution", "nonce", "commit", "revision", "git", "build", "digest", "checksum", "etag")
+    *("session", "conversation", "chat", "thread", "user", "req", "trace", "span", "run", "call", "invocation", "correlation"),
+    *("transaction", "execution", "nonce", "commit", "revision", "git", "build", "digest", "checksum", "etag"),
+)
 _NAMES_OF_IDS = ("nonce", "traceparent")
 _TRACES = ("trace", "correlation", "request")
 _TRACE_ID = rf"{_UUID}|{_HEX}{{32}}"

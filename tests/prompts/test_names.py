@@ -18,7 +18,8 @@ NAMES = {
     " now_serving time.zone date_format release_date response_time timeout user_rules user_agent"
     " user_guidelines max_turns max_tokens memory_limit"
     " context_window system_message error_message account_rules discount loop.index birth_date persona email_rules rules grid"
-    " founding_date constants.NOW_RULE random_note host_name_rules date_of_birth rules_of_conversation invalid_input turn_rules left_align outdated knowledge static_docs bos_token environmental nowhere",
+    " founding_date constants.NOW_RULE random_note host_name_rules date_of_birth rules_of_conversation"
+    " invalid_input turn_rules left_align outdated knowledge static_docs bos_token environmental nowhere",
 }
 
 
