@@ -79,7 +79,9 @@ def _list_of(text: str, start: int, end: int, outer: tuple[int, int] | None) -> 
 def _dollar(text: str, start: int) -> Iterator[Found]:
     for match in re.compile(_DOLLAR).finditer(text, start):
         if match.group("name"):
-            yield match.start(), match.end(), _expression(text, *match.span("name"))
+            begin, end = match.span("name")
+            begin += len("new ") if text.startswith("new Date()", begin, end) else 0  # the expression is one without it
+            yield match.start(), match.end(), _expression(text, begin, end)
 
 
 def _erb(text: str, start: int) -> Iterator[Found]:
