@@ -101,6 +101,23 @@ def test_a_tools_file_and_the_templates_in_it():
     assert (inner.pointer, inner.regions[0].block, printed(inner)) == ("/0/description", "tools", [("{{ now }}", "{{ now }}")])
 
 
+def test_the_templates_in_lines_of_tools():
+    line = json.dumps({"name": "a", "description": "é {{ now }}", "parameters": {"type": "object"}}, ensure_ascii=False)
+    tools, first, second = read("t.jsonl", f"{line}\n\n{line}\n")
+    assert [str(document.place(2, 3)) for document in (first, second)] == ["t.jsonl:1:33", "t.jsonl:3:33"]
+    assert (second.pointer, printed(second)) == ("/description", [("{{ now }}", "{{ now }}")])
+
+
+def test_tools_that_are_merged_in():
+    text = "d: &d\n  tools:\n  - {name: a, input_schema: {type: object}}\n<<: *d\nsystem_prompt: You are kind.\n"
+    assert [(document.kind, document.pointer) for document in read("agent.yaml", text)] == [
+        ("tools", "/tools"),
+        ("prompt", "/system_prompt"),
+    ]
+    (tools,) = read("tools.yaml", "tools:\n- name: a\n  <<: {description: b, input_schema: {type: object}}\n", named=True)
+    assert tools.kind == "tools"
+
+
 def test_an_edit_of_an_embedded_prompt():
     text = '{"system_prompt": "You are {{ x }}.  "}'
     (document,) = read("a.json", text)
