@@ -100,7 +100,7 @@ def read_script(text: str, wanted: Wanted) -> Launch:
 
 def _here_end(text: str, start: int, end: int) -> int:
     """Where the lines end that ``cat <<END`` prints behind a line, nothing else being done with them; 0 where there are none."""
-    found = _HERE.search(text, max(start, end - 200), end)
+    found = _HERE.search(text, max(0, start - 1, end - 200), end)
     if found is None:
         return 0
     at = end + 1

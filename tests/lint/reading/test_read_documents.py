@@ -103,7 +103,7 @@ def test_a_tools_file_and_the_templates_in_it():
 
 def test_the_templates_in_lines_of_tools():
     line = json.dumps({"name": "a", "description": "é {{ now }}", "parameters": {"type": "object"}}, ensure_ascii=False)
-    tools, first, second = read("t.jsonl", f"{line}\n\n{line}\n")
+    _, first, second = read("t.jsonl", f"{line}\n\n{line}\n")
     assert [str(document.place(2, 3)) for document in (first, second)] == ["t.jsonl:1:33", "t.jsonl:3:33"]
     assert (second.pointer, printed(second)) == ("/description", [("{{ now }}", "{{ now }}")])
 
