@@ -8,19 +8,22 @@ from promptguard.checks import dynamic, order
 from promptguard.checks.base import Document, Hit, Placeholder, Region, Syntax
 from promptguard.core.source import Source
 from promptguard.parse.template import parse_expression, parse_template
+from promptguard.parse.template_nodes import outputs
 
 
 def jinja(
     text: str, *, regions: Sequence[Region] | None = None, stable: Iterable[str] = (), dynamic: Iterable[str] = ()
 ) -> Document:
+    template = parse_template(text)
     return Document(
         Source("prompt.j2", text, "jinja"),
         "prompt",
         syntax="jinja",
         regions=regions if regions is not None else [Region(0, len(text), "system")],
+        placeholders=[Placeholder(node.start, node.end, node.expression) for node in outputs(template)],
         stable=frozenset(stable),
         dynamic=frozenset(dynamic),
-        template=parse_template(text),
+        template=template,
     )
 
 

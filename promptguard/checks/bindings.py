@@ -12,12 +12,14 @@ from promptguard.checks.base import PREFIX, Changes, Document
 from promptguard.checks.volatile import (
     CLOCK,
     CLOCK_METHODS,
+    CONVERSATIONS,
     DAY_ATTRIBUTES,
     DRAWING_FILTERS,
     HASH_FILTERS,
     HASHED,
     LISTING,
     LISTING_FILTERS,
+    NOW_FILTERS,
     ORDERS,
     PURE,
     RANDOM_CHOICE,
@@ -26,6 +28,7 @@ from promptguard.checks.volatile import (
     TESTING,
     TIME_ATTRIBUTES,
     TIME_FILTERS,
+    TURNS,
     UNKNOWN,
     UNORDERED,
     UNORDERED_FILTERS,
@@ -36,7 +39,8 @@ from promptguard.checks.volatile import (
     of_declared,
     of_variable,
 )
-from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple
+from promptguard.core import patterns as re
+from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple, regex
 from promptguard.parse.template_nodes import (
     Attr,
     Block,
@@ -68,7 +72,10 @@ _LONGEST_NAME = 200
 _BOOLEAN = frozenset(("and", "or", "not"))
 _PRINTED = frozenset(("and", "or", "+", "-", "*", "/", "//", "%", "**", "~", "neg", "pos"))
 _EXISTENCE = frozenset(("defined", "undefined", "none", "callable", "string", "mapping", "sequence", "iterable"))
+_FILLING = frozenset(("append", "extend", "insert", "update", "add", "setdefault"))
+_DAY_METHODS = frozenset(("date", "today", "toDateString", "toLocaleDateString"))
 _CALENDAR_LENGTH = 10  # code points of 2026-11-29
+_ZONE = regex(r"utc|gmt|local|[A-Za-z_]{2,30}/[A-Za-z_/+-]{2,40}", re.IGNORECASE)
 _MINUTE_LENGTH = 16  # of 2026-11-29T10:11
 
 
@@ -288,6 +295,14 @@ class Flow:
         elif tag.name in ("import", "from"):
             for target in tag.targets:
                 scope.names[target] = _FIXED
+        elif tag.name == "print":
+            for expression in tag.expressions:
+                self._print(tag.start, tag.end, expression, scope)
+        elif tag.name == "do":
+            for expression in tag.expressions:
+                self.evaluate(expression, scope)
+        elif tag.name == "now" and self._prefix.range_at(tag.start):
+            self._sink.append(Print(tag.start, tag.end, _now_tag(tag)))
 
     def _block(self, block: Block, scope: Scope) -> None:
         if block.name == "if":
@@ -549,13 +564,15 @@ class Flow:
         if not isinstance(function, Attr):
             return Value(arguments)
         value = self.evaluate(function.value, scope)
+        if method in _FILLING and isinstance(function.value, Name):
+            _add(function.value.name, value, arguments, scope)
         if method == "get" and node.arguments and isinstance(node.arguments[0], Const):
             part = self._part(node, value, str(node.arguments[0].value))
             return Value(_joined((part.origins, self._all(node.arguments[1:], scope))), part.path)
         origins = value.origins
         if method in CLOCK_METHODS and pattern is not None:
             origins = _written(origins, pattern)
-        elif method in ("date", "today"):
+        elif method in _DAY_METHODS:
             origins = _refined(origins, "day")
         elif method in ("union", "intersection", "difference", "symmetric_difference") and not _has(origins, "PG201"):
             origins = (*origins, Origin(UNORDERED, node.start, node.end))
@@ -589,8 +606,10 @@ class Flow:
 
     def _filter(self, node: Filter, scope: Scope) -> Value:
         name = node.name
-        if node.value is None or name in TESTING:
+        if node.value is None:
             return _FIXED
+        if name in TESTING:
+            return self._size(node, scope)
         value = self.evaluate(node.value, scope)
         if name == "attr" and node.arguments and isinstance(node.arguments[0], Const):
             return self._part(node, value, str(node.arguments[0].value))
@@ -602,6 +621,8 @@ class Flow:
         elif name in RELATIVE_FILTERS:
             if value.constant is _UNSET:
                 origins = (Origin(WRITTEN_TIME._replace(changes="minute"), node.start, node.end),)
+        elif name in NOW_FILTERS:
+            origins = _now(node, _format_argument([node.value, *node.arguments]))
         elif name in TIME_FILTERS:
             origins = _time_filter(node, value)
         elif name in HASH_FILTERS:
@@ -616,6 +637,13 @@ class Flow:
         elif name in LISTING_FILTERS:
             origins = (*origins, Origin(LISTING, node.start, node.end))
         return Value(_joined((origins, self._all(node.arguments, scope))))
+
+    def _size(self, node: Filter, scope: Scope) -> Value:
+        """``messages | length``: the size of what grows with each turn; that of anything else stays."""
+        value = self.evaluate(node.value, scope) if node.value is not None else _FIXED
+        if value.path.rpartition(".")[2] not in CONVERSATIONS or not value.origins:
+            return _FIXED
+        return Value((Origin(TURNS, node.start, node.end),))
 
     def _operation(self, node: Operation, scope: Scope) -> Value:
         if node.operator not in _PRINTED:
@@ -699,6 +727,32 @@ def _joined(groups: Iterable[tuple[Origin, ...]]) -> tuple[Origin, ...]:
 def _ordered(origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
     """The same without what is only about the order."""
     return tuple(origin for origin in origins if origin.nature.code not in ORDERS)
+
+
+def _add(name: str, value: Value, arguments: tuple[Origin, ...], scope: Scope) -> None:
+    """``name.append(…)``: from here on the variable holds what the arguments hold, too."""
+    if not arguments:
+        return
+    holder: Scope | None = scope
+    while holder is not None and name not in holder.names:
+        holder = holder.outer
+    target = holder if holder is not None and holder is not _BUILT_IN else scope
+    target.names[name] = value._replace(origins=_joined((value.origins, arguments)), path="", constant=_UNSET)
+
+
+def _now(node: Node, pattern: Const | None) -> tuple[Origin, ...]:
+    """The time of now, written with a format if there is one."""
+    origins = (Origin(CLOCK, node.start, node.end),)
+    return _written(origins, pattern) if pattern is not None and "%" in str(pattern.value) else origins
+
+
+def _now_tag(tag: Tag) -> tuple[Origin, ...]:
+    """``{% now 'utc', '%H:%M' %}`` prints the date where it says no format; ``{% now "H:i" %}`` has it at the first place."""
+    texts = [expression for expression in tag.expressions if isinstance(expression, Const) and isinstance(expression.value, str)]
+    origins = (Origin(CLOCK, tag.start, tag.end),)
+    if not texts or (len(texts) == 1 and _ZONE.fullmatch(str(texts[0].value))):
+        return _refined(origins, "day")
+    return _written(origins, texts[-1])
 
 
 def _has(origins: tuple[Origin, ...], code: str) -> bool:

@@ -19,9 +19,13 @@ MIN_STATIC_CHARACTERS = 1_000
 _NOTHING_SHARED = 100
 """Code points of static text behind a value, outside of lines of their own, that are not worth a finding."""
 
+_NEXT_TO_NOTHING = 4
+"""Code points behind retrieved content, such as a quote and a line end, that are no text."""
+
 _LONGEST_LABEL = 60
 _PARAGRAPH = 1_000  # code points above a line in which its heading is looked for
 _HEADING = r"#{1,6}\s.{1,200}|.{1,200}:|<[\w -]{1,60}>|\*\*.{1,200}\*\*"
+_INCLUDE = r"\{%[-+]?\s{0,9}(?:include|call)\b"
 _LABEL = r"(?:.{0,60}(?:[:=>(\[]|\b(?:is|at|on|now)))?[\s\"'`*_]{0,6}"
 _SECTION = regex(r"\{\{([#^/])")
 _BEHIND_VALUE = r"[\s.,;!)\]\"'`*_]{0,6}(?:UTC|</[\w-]{1,60}>)?[\s.,;!)\]\"'`*_]{0,6}"
@@ -173,11 +177,22 @@ class _Report:
     def _severity(self, place: Print, origin: Origin) -> Severity:
         """That of how often the value changes; what differs from conversation to conversation costs nothing at the very end."""
         changes = origin.nature.changes
+        if origin.nature.code == "PG105" and not origin.declared and self._ends_prompt(place):
+            return "note"  # there it belongs, if it is not a message of its own
         if changes != "conversation" or origin.declared or self._static.behind(place.end) >= _NOTHING_SHARED:
             return _SEVERITY[changes]
         within = self._prefix.range_at(place.start)
         ends = within is not None and self._static.last(within) < place.start and self._document.block_at(place.start) == "system"
         return "note" if ends else "warning"
+
+    def _ends_prompt(self, place: Print) -> bool:
+        """Whether nothing of the prefix stands behind a place: no text, no other value, no further part of the same prompt."""
+        if self._static.behind(place.end) > _NEXT_TO_NOTHING or (self._document.pointer or "").endswith("/text"):
+            return False
+        following = bisect_left(self._starts, place.end)
+        if following < len(self._starts) and self._prefix.range_at(self._starts[following]):
+            return False
+        return not re.compile(_INCLUDE).search(self._document.text, place.end, place.end + _PARAGRAPH)
 
     def _shown(self, start: int, end: int) -> str:
         return shown(self._document.text[start : min(end, start + 100)])

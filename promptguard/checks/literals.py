@@ -12,7 +12,7 @@ from bisect import bisect_right
 
 from promptguard.checks.base import Changes
 from promptguard.core import patterns as re
-from promptguard.core.light import Callable, Iterator, Literal, NamedTuple, regex
+from promptguard.core.light import Callable, Iterator, Literal, NamedTuple, Sequence, regex
 
 LiteralKind = Literal["clock", "id", "temp-path", "environment"]
 
@@ -72,17 +72,30 @@ _NOW = (
     r"|(?:it|time) is (?:now|currently))" + _LINK
 )
 _SAYS_TIME = r"(?i)time|now|currently"
+_NOW_WORDS = ("now", "date", "time", "day", "current")  # one of these is in every such label
 _STAMPED = (
     r"(?i)\b(?:(?:generated|created|updated|built|rendered|compiled|fetched|retrieved|exported|synced|refreshed|modified|started|loaded)"
     r"(?:[ _-](?:at|on|time))?|timestamp|build[ _-](?:time|date)|as[ _]of|epoch|ts)(?: \(?(?:utc|iso|local)\)?)?" + _LINK
 )
+# What stands at the head of a line or a sentence, since a sentence may speak of the report that was generated on a day.
+_MADE_ON = (
+    r"(?i)(?:^|[.;)\]|>*_#-] {0,3})[ \t#>*_(-]{0,8}(?:(?:auto(?:matically)?[ -]?)?generated|rendered)(?: on| at|\**:)" + _LINK
+)
+_MADE_WORDS = ("generated", "rendered")
+_ENDS_SENTENCE = r"[ \t`*_)>\]\"']{0,6}(?:[.;](?:\s|\Z)|-->|[\r\n]|\Z)"
 _ID = (
-    r"(?i)\b(?:(?P<conversation>session|conversation|chat|thread)"
+    r"(?i)\b(?:(?P<conversation>session|conversation|chat|thread)|(?P<user>user(?=[ _-]?id\b))"
     r"|(?P<request>request|req|trace|span|run|call|invocation|correlation|transaction|execution|traceparent|nonce)"
     r"|(?P<deployment>commit|revision|git[ _-]sha|build|digest|checksum|etag))"
     r"(?P<named>[ _-]?(?:id|uuid|guid|hash|sha|key|token|number|no\.?))?(?P<link>" + _LINK.removesuffix("$") + ")#?$"
 )
+_ID_WORDS = (
+    *("session", "conversation", "chat", "thread", "user", "req", "trace", "span", "run", "call", "invocation", "correlation"),
+    *("transaction", "execution", "nonce", "commit", "revision", "git", "build", "digest", "checksum", "etag"),
+)
 _NAMES_OF_IDS = ("nonce", "traceparent")
+_TRACES = ("trace", "correlation", "request")
+_TRACE_ID = rf"{_UUID}|{_HEX}{{32}}"
 _FOLDER = (
     r"(?i)\b(?:cwd|pwd|work(?:ing)?[ _-]?dir(?:ectory)?|(?:current|project|workspace|repo(?:sitory)?)[ _-]"
     r"(?:dir(?:ectory)?|folder|path|root)|working folder|workspace)" + _LINK
@@ -102,10 +115,14 @@ _SOMEBODY = frozenset(
     ("user", "username", "you", "yourname", "your_name", "your-name", "me", "name", "someone", "example", "ubuntu")
 )
 
+# A format that is spelled out (``the format is YYYY-MM-DD,``) is said of something else than a value behind the comma.
 _EXAMPLE = (
-    r"(?i)(?:\be\.?g\b|\bi\.?e\b|\bex\.|\bexamples?\b|\bsuch as\b|\blike\b|\bsample\b|\bformat(?:ted)?\b|\binstance\b"
-    r"|→|->|=>)[^\n]*$"
+    r"(?i)\be\.?g\b|\bi\.?e\b|\bex\.|\bexamples?\b|\bsuch as\b|\blike\b|\bsample\b|\binstance\b|→|->|=>"
+    r"|\bformat(?:ted)?\b(?!(?: is| as| in|:){0,2} {0,2}[`'\"]?(?:YYYY|DD|MM|HH)[\w/.:-]{0,30}[`'\"]?[,;])"
 )
+_EXAMPLE_WORDS = ("eg", "e.g", "ie", "i.e", "ex", "such as", "like", "sample", "instance", "format", "→", "->", "=>")
+_EXAMPLE_BEHIND = r"(?i)[\s\"'`*_)\].,]{0,4}(?:(?:is|was|being)? ?(?:just |only )?an? |\(|for )(?:sample|example|placeholder)\b"
+_QUOTES = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d", "\u2018": "\u2019"}
 _EXAMPLE_BEFORE = 120
 _FENCE = r"(?m)^[ \t]{0,3}(```|~~~)"
 _EXAMPLE_TAG = r"(?i)<(/?)(?:\w{1,30}[_-])?(?:examples?|samples?|demonstrations?|shots?)(?:[_-]?\d{1,3})?(?:\s[^<>\n]{0,80})?>"
@@ -118,7 +135,7 @@ def volatile_literals(text: str) -> Iterator[VolatileLiteral]:
     in_example: Callable[[int], bool] | None = None
     for match in _values(text):
         changes = _FINDERS[match.lastgroup or ""](text, match)
-        if changes is None or _is_example(text, match.start()):
+        if changes is None or _is_example(text, match.start(), match.end()):
             continue
         in_example = in_example or _examples(text)
         if in_example(match.start()):
@@ -139,14 +156,18 @@ def _values(text: str) -> Iterator[re.Match[str]]:
 def _clock(text: str, match: re.Match[str]) -> Changes | None:
     value = match.group()
     before = text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
+    if not any(map(str.isalpha, before)):
+        return None
     colons = value.count(":")
     is_epoch = value[0] == "1" and value.replace(".", "").isdigit() and len(value) >= 10
     has_date = colons == 0 or len(value) > 15
     if is_epoch or (has_date and colons >= 1):
-        if re.search(_NOW, before) or re.search(_STAMPED, before):
+        if _label(_NOW, _NOW_WORDS, before) or re.search(_STAMPED, before):
             return "minute" if colons == 1 else "request"
         return None
-    label = re.search(_NOW, before)
+    label = _label(_NOW, _NOW_WORDS, before)
+    if label is None and has_date and re.compile(_ENDS_SENTENCE).match(text, match.end(), match.end() + _BEFORE):
+        label = _label(_MADE_ON, _MADE_WORDS, before)
     if label is None or (not has_date and not re.search(_SAYS_TIME, label.group())):
         return None  # "the shop opens today at 9:00"
     return "day" if colons == 0 else "minute" if colons == 1 else "request"
@@ -157,7 +178,7 @@ def _id(text: str, match: re.Match[str]) -> Changes | None:
     if not _is_random(value):
         return None
     before = text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
-    label = re.search(_ID, before)
+    label = _label(_ID, _ID_WORDS, before)
     if label is None:
         is_header = (
             before.endswith("=")
@@ -168,11 +189,19 @@ def _id(text: str, match: re.Match[str]) -> Changes | None:
     if not label["named"] and not label["link"].strip(" #") and not _is_hexadecimal(value):
         return None  # "session start-2024": a word behind a word
     bare = label["request"] and not label["named"] and label["request"].lower() not in _NAMES_OF_IDS
-    if bare and ":" in label["link"] and not re.fullmatch(_UUID, value):
+    if bare and ":" in label["link"] and not re.fullmatch(_TRACE_ID if label["request"].lower() in _TRACES else _UUID, value):
         return None  # "Run: 7f3c2a9b1e4d"
     if label["deployment"]:
         return "deployment" if re.search("[:=]", label["link"]) else None  # "since commit 9fceb02": a reference
+    if label["user"]:
+        return "conversation" if re.search("[:=]", label["link"]) else None
     return "conversation" if label["conversation"] else "request"
+
+
+def _label(pattern: str, words: Sequence[str], before: str) -> re.Match[str] | None:
+    """What says what a value is, in the text in front of it; the words are looked for first, since that is quick."""
+    lower = before.lower()
+    return re.search(pattern, before) if any(word in lower for word in words) else None
 
 
 def _is_hexadecimal(value: str) -> bool:
@@ -205,11 +234,29 @@ _FINDERS: dict[str, Callable[[str, re.Match[str]], Changes | None]] = {"clock": 
 _KINDS: dict[str, LiteralKind] = {"clock": "clock", "id": "id", "temp": "temp-path", "path": "environment"}
 
 
-def _is_example(text: str, at: int) -> bool:
-    """Whether the words in front of a value, in its sentence, say that it is one of many."""
-    before = text[max(0, at - _EXAMPLE_BEFORE) : at]
-    sentence = re.split(r"\n|(?<!\be\.g)(?<!\bi\.e)(?<!\be\.)(?<!\bi\.)[.;] ", before)[-1]
-    return re.search(_EXAMPLE, sentence) is not None
+def _is_example(text: str, start: int, end: int) -> bool:
+    """Whether the words around a value, in its sentence, say that it is one of many, or it stands in a quotation."""
+    line = text[max(0, start - _EXAMPLE_BEFORE) : start].rpartition("\n")[2]
+    lower = line.lower()
+    if any(word in lower for word in _EXAMPLE_WORDS):
+        sentence = re.split(r"(?<!\be\.g)(?<!\bi\.e)(?<!\be\.)(?<!\bi\.)[.;] ", line)[-1]
+        if re.search(_EXAMPLE, sentence):
+            return True
+    if re.compile(_EXAMPLE_BEHIND).match(text, end, end + _BEFORE):
+        return True
+    return _is_quoted(line, text[end : end + 2])
+
+
+def _is_quoted(line: str, behind: str) -> bool:
+    """Whether a value stands in quotes together with words in front of it, and those are not all of the line."""
+    for opening, closing in _QUOTES.items():
+        if closing not in behind:
+            continue
+        at = line.rfind(opening)
+        inside = line[at + 1 :]
+        if at > 0 and line[at - 1] in " (" and line[:at].strip() and inside.strip():  # others are apostrophes, or close
+            return True
+    return False
 
 
 def _examples(text: str) -> Callable[[int], bool]:

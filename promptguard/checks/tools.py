@@ -16,7 +16,7 @@ from promptguard.core.finding import Severity
 from promptguard.core.light import Any, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
-from promptguard.parse.yaml import Node, Stream, check_json, python_value, read_yaml
+from promptguard.parse.yaml import Node, Stream, check_json, merged, python_value, read_yaml
 from promptguard.toolschema.dialects import looks_like_tools
 from promptguard.toolschema.document import Form, holds_tools
 from promptguard.toolschema.marks import is_json_lines
@@ -121,8 +121,7 @@ def _yaml_lists(source: Source) -> tuple[Stream, dict[int, Node]]:
 
 def _read_node(document: Document, stream: Stream, root: Node) -> _Read:
     kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
-    places = YAMLPlaces(document.text, root)
-    again = _duplicates(document, places)
+    again = _duplicates(document, YAMLPlaces(document.text, root))
     strict = not again and stream.tag is None and not _merges(root)
     try:
         check_json(stream, root)
@@ -132,14 +131,15 @@ def _read_node(document: Document, stream: Stream, root: Node) -> _Read:
         if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
             yield _broken(document, at, error)
     try:
-        value = python_value(root)
+        whole = merged(root)
+        value = python_value(whole)
     except (ValueError, OverflowError):  # a number that Python does not take; check_json has said so
         return []
     beside = document.pointer is not None
     if not beside and not looks_like_tools(value):
         return []
     yield from map(_duplicate(document), again)
-    return [Part(value, places, 0, 0, None, strict and not beside, kept)]
+    return [Part(value, YAMLPlaces(document.text, whole), 0, 0, None, strict and not beside, kept)]
 
 
 def _duplicates(document: Document, places: Places) -> list[tuple[str, Range, Range]]:

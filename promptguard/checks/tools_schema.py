@@ -36,6 +36,9 @@ def check_names(document: Document, parts: Sequence[Part]) -> Iterator[Hit]:
 def _again(document: Document, part: Part, pointer: str, first: Range) -> Hit:
     start, end = part.places.value(pointer)
     message = f"a second tool with the name `{shown(document.text[start:end])}`"
+    if (start, end) == first:  # it is the first tool once more, merged into this one
+        start, end = part.places.value(pointer.rpartition("/")[0])
+        message = f"`{shown(document.text[start:end])}` is a second tool with the name `{shown(document.text[slice(*first)])}`"
     return Hit("PG403", start, end, message, related=((*first, "the first one"),), pointer=pointer)
 
 

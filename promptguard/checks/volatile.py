@@ -13,6 +13,7 @@ from promptguard.prompts.names import Kind, kind_of_name, words
 
 UNKNOWN = "PG106"
 """The code of a variable of which nothing is known."""
+_HEADERS = regex(r"(?:^|[._])req(?:uest)?[._]headers$")
 ORDERS = frozenset(("PG201", "PG204"))
 """Codes that are about the order of a value; sorting mends it."""
 
@@ -73,12 +74,16 @@ SORTING = _set("sort sorted dictsort groupby sum max min")
 """Filters and functions behind which the order of a value no longer matters."""
 TESTING = _set("length count wordcount")
 """Filters that print a size."""
+CONVERSATIONS = _set("messages history turns chat_history conversation_history message_history")
+"""Variables whose size is another one on each turn."""
 TIME_FILTERS = _set(
     "strftime datetimeformat date dateformat timeformat datetime time format_datetime format_date format_time formatdate"
     " format_timestamp date_format datetime_format to_datetime strptime as_timestamp timestamp_custom timestamp_local"
     " localdate localtime"
 )
 """Filters that write a time."""
+NOW_FILTERS = _set("now utcnow today strftime_now")
+"""Filters that read the clock, whatever they are given."""
 RELATIVE_FILTERS = _set("timeago time_ago naturaltime timesince timeuntil relative_time time_since ago fromnow from_now")
 """Filters that measure a time from now on, even a fixed one."""
 HASH_FILTERS = _set("hash md5 sha1 sha256 sha512 checksum hexdigest crc32 uuid uuid5 to_uuid")
@@ -97,7 +102,9 @@ TIME_ATTRIBUTES: dict[str, Changes] = {"hour": "hour", "minute": "minute"}
 RANDOM_CHOICE = Nature("PG107", "a random choice", "request", "high")
 HASHED = Nature("PG102", "a hash of a value that is not known here", "conversation", "low")
 WRITTEN_TIME = Nature("PG101", "a time", "request", "medium")
+HEADERS = Nature("PG102", "what came with the request", "request", "medium")
 CLOCK = Nature("PG101", "a clock", "request", "high")
+TURNS = Nature("PG104", "a counter", "request", "medium")
 UNORDERED = Nature("PG201", "a set", "deployment", "high")
 LISTING = Nature("PG204", "a listing of files", "deployment", "high")
 
@@ -105,6 +112,8 @@ LISTING = Nature("PG204", "a listing of files", "deployment", "high")
 @lru_cache(maxsize=4_096)
 def of_variable(name: str) -> Nature | None:
     """What a variable is that is called so (dotted); ``None`` where its name does not say."""
+    if _HEADERS.search(name):
+        return HEADERS
     kind = kind_of_name(name)
     found = words(name.rpartition(".")[2])
     if kind == "counter" and len(found) > 1 and found[-1] == "count" and _COUNTED.isdisjoint(found):
@@ -133,6 +142,8 @@ def of_call(name: str) -> Nature | None:
         return _of_kind("clock", name, "high")
     if function in _RETRIEVALS:
         return _of_kind("memory", name, "high")
+    if function == "Date" and not module:  # of JavaScript
+        return CLOCK
     found = words(function)
     while len(found) > 1 and found[0] in _GETTERS:
         found = found[1:]
@@ -171,6 +182,7 @@ def _of_kind(kind: Kind, name: str, confidence: Confidence) -> Nature:
 
 
 _SECONDS = regex(r"%[-_0^#]?[SfsTXcrLN]")
+_WITH_SECONDS = ("c", "r", "U")  # of PHP: ISO 8601, RFC 2822, seconds since 1970
 _MINUTES = regex(r"%[-_0^#]?[MR]")
 _HOURS = regex(r"%[-_0^#]?[HIpkl]")
 
@@ -181,6 +193,8 @@ def changes_of_format(pattern: str) -> Changes:
         if _SECONDS.search(pattern):
             return "request"
         return "minute" if _MINUTES.search(pattern) else "hour" if _HOURS.search(pattern) else "day"
+    if pattern in _WITH_SECONDS:
+        return "request"
     letters = re.sub(r"full|long|medium|short|iso", "", pattern[:100].lower())
     if "s" in letters:
         return "request"

@@ -26,6 +26,7 @@ _CHUNK = 64 << 10  # bytes that a process is given at a time
 _MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as a chat template does
 SUFFIXES = (
     *(".j2", ".jinja", ".jinja2", ".md", ".markdown", ".txt", ".prompt", ".prompty"),
+    *(".mustache", ".hbs", ".handlebars"),
     *(".yaml", ".yml", ".json", ".jsonl", ".ndjson"),
     *(".gguf", ".sh", ".bash", ".zsh", ".ksh", ".service", ".mk", ".env", ".just"),
     *("dockerfile", "containerfile", "procfile", "makefile", "justfile"),

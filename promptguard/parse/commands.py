@@ -17,6 +17,9 @@ MAX_COMMANDS = 1000
 """Commands of one file that are read; nobody starts more servers in one."""
 _TALK = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "logger"})
 _BEFORE_COMMAND = frozenset({"sudo", "exec", "time", "if", "then", "else", "do", "!", "{"})
+_HERE = regex(
+    r"(?:^|[;&|(]|\s)cat[ \t]{1,20}<<(?P<dash>-?)[ \t]{0,20}(?P<quote>['\"]?)(?P<end>\w{1,60})(?P=quote)[ \t]{0,99}\r?\Z"
+)
 _LONGEST_LINE = 1 << 16  # a longer line is no command that somebody wrote
 
 _WORD = regex(
@@ -82,12 +85,33 @@ def read_script(text: str, wanted: Wanted) -> Launch:
         wanted: asked for each line (with those that continue it); only lines for which it gives something true are read.
     """
     launch = Launch([], {})
+    shown = 0  # where a text ends that is only printed
     for start, end in logical_lines(text):
+        if start < shown:
+            continue
+        if "<<" in text[start:end]:
+            shown = _here_end(text, start, end)
         if wanted(text[start:end]):
             launch.commands.extend(commands_in(text, start, end, wanted))
             if len(launch.commands) >= MAX_COMMANDS:
                 break
     return launch
+
+
+def _here_end(text: str, start: int, end: int) -> int:
+    """Where the lines end that ``cat <<END`` prints behind a line, nothing else being done with them; 0 where there are none."""
+    found = _HERE.search(text, max(0, start - 1, end - 200), end)
+    if found is None:
+        return 0
+    at = end + 1
+    while at < len(text):
+        newline = text.find("\n", at)
+        newline = newline if newline >= 0 else len(text)
+        line = text[at : min(newline, at + 100)].rstrip("\r")
+        if (line.lstrip("\t") if found["dash"] else line) == found["end"]:
+            return newline
+        at = newline + 1
+    return len(text)
 
 
 def read_dockerfile(text: str, wanted: Wanted) -> list[Launch]:

@@ -19,7 +19,7 @@ _FORMAT = (
 )
 _MUSTACHE = r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}"
 _DOLLAR = r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}"
-_ERB = r"<%%|<%(?P<mark>[=\-#]?)(?P<name>(?:[^%]|%(?!>)){0,1000})%>"
+_ERB_LONGEST = 1_000  # code points in a tag
 _NAME = r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*"
 _WORDS = frozenset({"else", "this"})  # what Handlebars has for itself
 
@@ -79,14 +79,25 @@ def _list_of(text: str, start: int, end: int, outer: tuple[int, int] | None) -> 
 def _dollar(text: str, start: int) -> Iterator[Found]:
     for match in re.compile(_DOLLAR).finditer(text, start):
         if match.group("name"):
-            yield match.start(), match.end(), _expression(text, *match.span("name"))
+            begin, end = match.span("name")
+            begin += len("new ") if text.startswith("new Date()", begin, end) else 0  # the expression is one without it
+            yield match.start(), match.end(), _expression(text, begin, end)
 
 
 def _erb(text: str, start: int) -> Iterator[Found]:
-    for match in re.compile(_ERB).finditer(text, start):
-        if match.group("mark") == "=":
-            begin, end = match.span("name")
-            yield match.start(), match.end(), _expression(text, begin, end - text.endswith("-", begin, end))
+    close = start
+    while (at := text.find("<%", start)) >= 0:
+        start = at + 2
+        if text.startswith("%", start):  # <%% stands for <%
+            start += 1
+            continue
+        if close < start and (close := text.find("%>", start)) < 0:  # each is looked for once, however many tags are open
+            return
+        if close - start > _ERB_LONGEST:
+            continue
+        if text.startswith("=", start):
+            yield at, close + 2, _expression(text, start + 1, close - text.endswith("-", start + 1, close))
+        start = close + 2
 
 
 _NOTATIONS: dict[str, Callable[[str, int], Iterator[Found]]] = {

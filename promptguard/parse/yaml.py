@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -117,6 +117,54 @@ def python_value(node: Node) -> Any:
     if node.type in ("int", "float", "bool"):
         return getattr(_CONSTRUCTOR, f"construct_yaml_{node.type}")(yaml.ScalarNode(_PREFIX + node.type, node.text))
     return None if node.type == "null" else node.text
+
+
+def merged(root: Node) -> Node:
+    """A tree in which the merge keys (``<<: *base``) are replaced by what they stand for, each value at the place where it is
+    written; what has none is shared with the tree that was given.
+
+    A key of the mapping itself wins, then that of the mapping that is merged first. A merge key of anything but mappings stays.
+    The result unfolds into no more values than the text does (see ``MAX_NODES``), since an alias counts as a copy there.
+    """
+    made: dict[int, Node] = {}
+
+    def resolved(node: Node) -> Node:  # the depth is bounded
+        found = made.get(id(node))
+        if found is None:
+            found = made[id(node)] = _merged(node, [resolved(child) for child in node.children])
+        return found
+
+    return resolved(root)
+
+
+def _merged(node: Node, children: list[Node]) -> Node:
+    pairs = list(zip(node.keys, children, strict=True)) if node.kind == "mapping" else []
+    if not any(_bases(key, child) for key, child in pairs):
+        same = all(new is old for new, old in zip(children, node.children, strict=True))
+        return node if same else replace(node, children=children)
+    seen = {key.text for key, child in pairs if not _bases(key, child)}
+    keys: list[Node] = []
+    values: list[Node] = []
+    for key, child in pairs:
+        bases = _bases(key, child)
+        if not bases:
+            keys.append(key)
+            values.append(child)
+        for base in bases:
+            for inner_key, inner in zip(base.keys, base.children, strict=True):
+                if inner_key.text not in seen:
+                    seen.add(inner_key.text)
+                    keys.append(inner_key)
+                    values.append(inner)
+    return replace(node, keys=keys, children=values)
+
+
+def _bases(key: Node, value: Node) -> list[Node]:
+    """The mappings that a merge key names; none for another key."""
+    if key.type != "merge":
+        return []
+    bases = value.children if value.kind == "sequence" else [value]
+    return bases if all(base.kind == "mapping" for base in bases) else []
 
 
 def check_json(stream: Stream, root: Node) -> None:

@@ -48,6 +48,7 @@ _FIXED = {
         "release released birth due cutoff launch publication effective expiry expiration lead run response delivery process"
         " max min opening full part real first one life start end training build version fiscal per business long"
         " created updated published issued signed founded policy contract joined since until valid hire order invoice closing"
+        " founding foundation incorporation inception establishment graduation election wedding holiday harvest"
     ),
     "id": _set(
         "model agent tool app application template prompt schema product voice language locale project package plugin bot"
@@ -63,8 +64,10 @@ _FIXED = {
     "user": _set("api http bank service model every super new"),
 }
 
-_ABOUT = _set("rules format template policy instructions guidelines limit size zone tool")
+_ABOUT = _set("rule rules format template policy instruction instructions guideline guidelines limit size zone tool")
 """A name that ends in one of these is about a thing and does not hold it."""
+_NOTE = _set("note")
+"""The same for clocks, ids and the environment; memory and users have notes themselves."""
 
 _SENDERS = _set(
     "support contact from sender company sales billing help helpdesk service office admin team press privacy noreply organization"
@@ -243,9 +246,11 @@ def _kind_of_words(found: list[str], before: list[str]) -> Kind:
     if len(found) == 1 and not before and found[0] in _WHOLE:
         return _WHOLE[found[0]]
     everything = before + found
+    if len(found) == 3 and found[1] == "of":  # "summary of conversation" as "conversation summary"
+        everything = [*before, found[2], found[0]]
     for pair in itertools.pairwise(everything):
         if pair in _PAIRS:
-            return _PAIRS[pair]
+            return _PAIRS[pair] if found[-1] not in _ABOUT else "text"
     if any(person in _PEOPLE and attribute in _PERSONAL for person, attribute in itertools.pairwise(everything)):
         return "user"
     always: tuple[tuple[Kind, frozenset[str]], ...] = (
@@ -282,4 +287,6 @@ def _kind_of_words(found: list[str], before: list[str]) -> Kind:
 
 def _fixed(kind: Kind, found: list[str]) -> bool:
     """Whether a word that always counts is qualified into something fixed, as in ``email_rules`` or ``datetime_format``."""
+    if kind in ("clock", "id", "environment") and found[-1] in _NOTE:
+        return True
     return found[-1] in _ABOUT or (kind == "user" and found[0] in _SENDERS)

@@ -13,10 +13,13 @@ RULES = "Answer in one sentence.\nQuote your source.\n"
 
 CODES = {
     "PG101": "now() utcnow() datetime.now() time.time() datetime.date.today() strftime_now('%Y') current_time now.year"
-    " start|timeago x|strftime('%H') 'now'|date('Y') '%Y'|strftime get_current_date() time.strftime('%Y') user['current_time']",
-    "PG102": "uuid4() uuid.uuid4() secrets.token_hex(8) request_id request.id trace_id nonce session.id text|hash thread_id",
+    " start|timeago x|strftime('%H') 'now'|date('Y') '%Y'|strftime get_current_date() time.strftime('%Y') user['current_time']"
+    " ''|now 'Europe/Berlin'|now '%Y'|strftime_now",
+    "PG102": "uuid4() uuid.uuid4() secrets.token_hex(8) request_id request.id trace_id nonce session.id text|hash thread_id"
+    " request.headers",
     "PG103": "user user.name customer_email user['name'] customer.get('email') get_user_name() tenant_id",
-    "PG104": "cwd os.getcwd() hostname git_branch git.status getenv('HOME') os.environ['HOME'] turn tokens_left message_count",
+    "PG104": "cwd os.getcwd() hostname git_branch git.status getenv('HOME') os.environ['HOME'] turn tokens_left message_count"
+    " messages|length session.history|count",
     "PG105": "memories retrieved_docs context search(x) memories[:3]|join(',') chat_history last_user_message"
     " retriever.retrieve(x)",
     "PG107": "[1,2]|random tips|shuffle|join random.choice(tips) random.randint(1,6) lipsum() (range(9)|random)+1",
@@ -32,7 +35,8 @@ def test_an_expression_is_judged_by_names_calls_and_filters(code: str, expressio
 SILENT = """
 name model product.title model_id agent.id tool.id store_id release_date policy.valid_from timezone date_format support_email
 company.email max_turns tool_count loop.index system_message examples get_rules() format_date(day_one) release_date|date('Y')
-memories|length user_rules 'now' 'x'|strftime knowledge rules|upper range(3)|join data_set context_window
+memories|length tools|length headers.title
+user_rules 'now' 'x'|strftime knowledge rules|upper range(3)|join data_set context_window
 """
 
 
@@ -53,6 +57,8 @@ def test_other_expressions_are_notes_at_most(expression: str) -> None:
         ("now().isoformat()[:16]", "minute", "error"),
         ("now() | date('Y-m-d')", "day", "warning"),
         ("now() | date('H:i:s')", "request", "error"),
+        ("'now' | date('c')", "request", "error"),
+        ("'' | now", "request", "error"),
         ("now() | format_date('short')", "day", "warning"),
         ("now().hour", "hour", "error"),
         ("now().minute", "minute", "error"),
@@ -79,6 +85,11 @@ def test_how_often_a_value_changes(expression: str, changes: str, severity: str)
         (f"{RULES}User: {{{{ user.name }}}} of {{{{ size }}}}\n", "note"),
         (f"User: {{{{ user.name }}}}\n{RULES}", "warning"),
         (f"{RULES}Time: {{{{ now() }}}}\n", "error"),
+        (f"{RULES}Question: {{{{ question }}}}\n", "note"),
+        (f"{RULES}Notes: {{{{ memories }}}}.\n", "note"),
+        (f"{RULES}Notes: {{{{ memories }}}}\nAnswer now.\n", "error"),
+        (f"{RULES}Notes: {{{{ memories }}}}\n{{{{ rules }}}}\n", "error"),
+        (f"{RULES}Notes: {{{{ memories }}}}\n{{% include 'rules.j2' %}}\n", "error"),
         (f"{RULES}Host: {{{{ hostname }}}}\n", "warning"),
     ],
 )
@@ -100,6 +111,8 @@ def test_what_stays_within_a_conversation_costs_nothing_at_the_end(text: str, se
         ("HH:mm:ss", "request"),
         ("yyyy-MM-dd", "day"),
         ("full", "day"),
+        ("c", "request"),
+        ("U", "request"),
     ],
 )
 def test_how_often_a_format_changes(pattern: str, changes: str) -> None:
@@ -125,7 +138,7 @@ def test_a_coarser_format(pattern: str, coarser: str | None) -> None:
 
 
 def test_an_item_of_a_list_is_reported_once_for_the_loop() -> None:
-    text = "{% for m in memories %}{{ m.text }}{{ m.date }}{{ m.id }}{% endfor %}{% for m in memories %}{{ m }}{% endfor %}"
+    text = "{% for m in memories %}{{ m.text }}{{ m.date }}{{ m.id }}{% endfor %}{% for m in memories %}{{ m }}{% endfor %} Rules"
     assert reported(text) == ["PG105 {{ m.text }}", "PG105 {{ m }}"]
 
 

@@ -33,6 +33,12 @@ def found(text: str) -> list[tuple[str, str, str]]:
         ("/var/folders/zz/zyxvpxvq6csfxvn_n0/T/x", "/var/folders/zz/zyxvpxvq6csfxvn_n0/T/x", "temp-path", "conversation"),
         (r"in C:\Users\ann\Temp\tmpab12cd34\x", r"C:\Users\ann\Temp\tmpab12cd34\x", "temp-path", "conversation"),
         ("cwd: /home/ann/x", "/home/ann/x", "environment", "conversation"),
+        ("Generated: 2025-11-02", "2025-11-02", "clock", "day"),
+        ("Searches the shop. **Generated on** 29 November 2026.", "29 November 2026", "clock", "day"),
+        ("Trace: 4bf92f3577b34da6a3ce929d0e0e4736", "4bf92f3577b34da6a3ce929d0e0e4736", "id", "request"),
+        ("User ID: u_8f3a2b1c9d", "u_8f3a2b1c9d", "id", "conversation"),
+        ("The date format is YYYY-MM-DD, current date: 2024-05-05.", "2024-05-05", "clock", "day"),
+        ('Say "hello". Today is "2026-11-29".', "2026-11-29", "clock", "day"),
     ],
 )
 def test_values_that_change(text: str, value: str, kind: str, changes: str) -> None:
@@ -60,6 +66,14 @@ def test_values_that_change(text: str, value: str, kind: str, changes: str) -> N
         "Writes /tmp/output.txt, /tmp/Report2024.pdf and /tmp/tmp_workdir/x.",
         "The working directory is /workspace, cwd: /home/user/project",
         "Docs: https://example.com/home/ann/x",
+        'Check that "Today is 2024-01-01" does not appear.',
+        "Never say (\u2018it is now 10:15\u2019).",
+        "session id: `abc123def456` is a sample",
+        "Today is 2024-01-01, for example.",
+        "Use the prices of the list generated on 2024-05-01.",
+        "Run: 4bf92f3577b34da6a3ce929d0e0e4736",
+        "The user id u_8f3a2b1c9d is blocked.",
+        "In the format name, current date: 2024-05-05, mood",
     ],
 )
 def test_values_that_are_meant(text: str) -> None:

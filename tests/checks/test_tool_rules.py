@@ -355,3 +355,10 @@ def test_lines_in_a_file_that_is_called_json() -> None:
     assert [hit.code for hit in check(document(lines), {})] == ["PG403"]
     (hit,) = hits("PG406", lines[:-2])
     assert hit.message == "not JSON: extra data"
+
+
+def test_tools_that_consist_through_merges() -> None:
+    text = "- &t {name: zeta, input_schema: &s {type: object, properties: {}}}\n- <<: *t\n"
+    assert found("PG403", text, "tools.yaml") == [("<<: *t", "/1/name")]
+    text += "- {name: a, input_schema: {<<: *s, required: [zz]}}\n"
+    assert found("PG406", text, "tools.yaml") == [("zz", "/2/input_schema/required/0")]

@@ -141,6 +141,9 @@ def failures(result: FileResult) -> list[str]:
         "llama-server " + "-x " * DEEP,
         "${" * DEEP,
         "<%" * DEEP,
+        "<%= " * (20 * DEEP),
+        "Today is May 5 2024 " * DEEP,
+        "12:34 " * (10 * DEEP),
     ],
     ids=lambda text: text[:12],
 )

@@ -54,7 +54,8 @@ def test_mustache(text: str, printed: list[tuple[str, str | None]]):
         ("${a} ${ b.c }", [("${a}", "a"), ("${ b.c }", "b.c")]),
         ("$${a} $${b}${c}", [("${c}", "c")]),
         ("${Date.now()}", [("${Date.now()}", "Date.now()")]),
-        ("${new Date()} ${}", [("${new Date()}", None)]),
+        ("${new Date()} ${}", [("${new Date()}", "Date()")]),
+        ("${new Date(at)}", [("${new Date(at)}", None)]),
     ],
 )
 def test_dollars(text: str, printed: list[tuple[str, str | None]]):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from promptguard.core.errors import InputError
 from promptguard.core.source import Source
-from promptguard.parse.yaml import Stream, check_json, python_value, read_yaml
+from promptguard.parse.yaml import Stream, check_json, merged, python_value, read_yaml
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -122,6 +122,38 @@ def test_nested_aliases_do_not_unfold() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     assert error("\n".join(lines)) == "t.yaml:6:25: unfolds into more than 500,000 values"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- &a {x: 1, y: [2]}\n- {<<: *a, x: 3}", [{"x": 1, "y": [2]}, {"x": 3, "y": [2]}]),
+        (
+            "- &a {x: 1, y: 2}\n- &b {y: 3, <<: *a}\n- {<<: [*b, *a, {z: 4}]}",
+            [{"x": 1, "y": 2}, {"x": 1, "y": 3}, {"x": 1, "y": 3, "z": 4}],
+        ),
+        ("<<: {<<: {x: 1}, y: 2}\nz: 3", {"x": 1, "y": 2, "z": 3}),
+        ("a: &a [{<<: {x: 1}}]\nb: *a", {"a": [{"x": 1}], "b": [{"x": 1}]}),
+        ("'<<': {x: 1}", {"<<": {"x": 1}}),
+    ],
+)
+def test_merge_keys(text: str, expected: Any) -> None:
+    assert python_value(merged(read(text).documents[0])) == expected
+
+
+def test_what_merges_nothing_stays() -> None:
+    (root,) = read("a: {<<: x}\nb: {<<: [{y: 1}, 2]}\nc: [{d: e}]").documents
+    assert merged(root) is root
+
+
+def test_a_merged_value_is_where_it_is_written() -> None:
+    whole = merged(read("a: &a {x: one}\nb: {<<: *a}").documents[0])
+    assert whole.children[1].children[0] is whole.children[0].children[0]
+
+
+def test_merges_do_not_unfold() -> None:
+    lines = ["a0: &a0 {x: 1}"] + [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 12)]
+    assert error("\n".join(lines)) == "t.yaml:7:15: unfolds into more than 500,000 values"
 
 
 def test_aliases_do_not_get_around_the_depth() -> None:

@@ -11,13 +11,14 @@ NAMES = {
     " first_name client_name tenant tenant_id customer",
     "counter": "counter turn turn_number message_count tokens_left attempt remaining session.turn step tokens_used",
     "memory": "memory memories relevant_memories memories_block context retrieved_docs search_results chat_history"
-    " last_user_message user_input rag_context question conversation_summary",
+    " last_user_message user_input rag_context question conversation_summary summary_of_conversation retrieved_note",
     "environment": "cwd os.getcwd hostname git_status git.branch branch working_directory env.HOME tmpdir host_name"
     " file_tree pid",
     "text": "update runtime identity_rules hidden valid provider name model model_id agent.id tool_id timezone time_zone"
     " now_serving time.zone date_format release_date response_time timeout user_rules user_agent"
     " user_guidelines max_turns max_tokens memory_limit"
     " context_window system_message error_message account_rules discount loop.index birth_date persona email_rules rules grid"
+    " founding_date constants.NOW_RULE random_note host_name_rules date_of_birth rules_of_conversation"
     " invalid_input turn_rules left_align outdated knowledge static_docs bos_token environmental nowhere",
 }
 

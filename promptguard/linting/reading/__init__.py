@@ -12,6 +12,7 @@ from promptguard.linting.reading.names import (
     inner_suffix,
     is_for_people,
     is_foreign_template,
+    is_mail,
     is_markdown,
     is_template_file,
     is_template_json,
@@ -24,7 +25,7 @@ from promptguard.linting.settings import PromptDeclaration, Settings
 
 _MARK = "promptguard: block"
 _MARK_BYTES = _MARK.encode()
-_NEVER_SERVING = frozenset(("text", "jinja", "json", "jsonl"))  # but for names such as Dockerfile.j2 and .env.txt
+_NEVER_SERVING = frozenset(("text", "jinja", "mustache", "json", "jsonl"))  # but for names such as Dockerfile.j2 and .env.txt
 
 
 def may_hold_prompt(path: str, head: bytes) -> bool:
@@ -41,6 +42,8 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
         held = says_prompt(path) or _MARK_BYTES in head or (head_begins_like_prompt(head) and not is_for_people(path))
     elif kind == "jinja":
         held = not is_foreign_template(path)
+    elif kind == "mustache":
+        held = says_prompt(path) and not is_foreign_template(path)
     elif kind == "prompty":
         held = True
     elif kind is None:
@@ -135,6 +138,11 @@ def _documents(path: str, text: str, origin: Origin, *, declared: bool, named: b
             return templates
     if kind == "jinja":
         return _jinja(path, text, origin, base, declared=declared)
+    if kind == "mustache":
+        if not declared and (is_foreign_template(path) or not says_prompt(path)):
+            return []
+        syntax = origin.syntax or "mustache"
+        return [make_document(Source(path, text, "text"), origin, base, syntax, start=_behind_front_matter(text))]
     if kind == "prompty":
         from promptguard.linting.reading.prompty import prompty_document
 
@@ -159,7 +167,9 @@ def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool)
             if name_block(path) != "tools" and not _emits_tools(text):
                 return []
             base = "tools"
-        elif not says_prompt(path) and is_foreign_text(text[start:]):
+        elif not says_prompt(path) and (
+            is_foreign_text(text[start:]) or (is_mail(path) and not begins_like_prompt(text[start : start + 1000]))
+        ):
             return []
     source = Source(path, text, "jinja")
     if origin.syntax not in (None, "jinja"):

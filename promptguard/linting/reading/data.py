@@ -37,6 +37,7 @@ _TOOLS = ("tools", "functions")
 _DEEP = 6  # levels of tools down to the schemas of their arguments, and one more
 _MARK = b"promptguard: block"
 _TEMPLATE = regex(r"\{[{%]|\\u007[bB]")  # JSON itself has no such braces
+_BRACE = regex(r"[{<]|\\u")
 # The first key of a file that is nothing of ours, at the margin.
 _ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
@@ -89,7 +90,24 @@ def _jsonl(source: Source, origin: Origin, *, meant: bool) -> list[Document]:
             if line.strip() and not _is_json(line):
                 parse(source, span=Span(start, start + len(line)))  # says what is wrong, and where
             start += len(line) + 1
-    return [_tools(source, origin)] if any(map(_is_tools, lines)) else []
+    if not any(map(_is_tools, lines)):
+        return []
+    made = _Maker(source, origin, _json_embedding)
+    templates = _templates_in_lines(lines, _TEMPLATE if origin.syntax is None else _BRACE)
+    return [_tools(source, origin), *(document for root in templates for document in made.tool_texts(root))]
+
+
+def _templates_in_lines(lines: Sequence[str], sign: re.Pattern[str]) -> Iterator[Value]:
+    """The lines that hold tools and the sign of a template."""
+    from promptguard.parse.json import index
+
+    start = 0
+    for line in lines:
+        if sign.search(line) and _is_tools(line):
+            places = index(line)
+            if places.root is not None:
+                yield _json_value(places, start)
+        start += len(line) + 1
 
 
 def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -119,7 +137,7 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
 
 
 def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
-    from promptguard.parse.yaml import read_yaml
+    from promptguard.parse.yaml import merged, read_yaml
 
     sure = says_prompt(source.path) or bool(line_marks(source))
     try:
@@ -131,8 +149,9 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
             raise
         return []
     made = _Maker(source, origin, _yaml_embedding)
-    roots = [_yaml_value(root) for root in stream.documents]
-    if any(_holds_tools(root) for root in stream.documents):
+    wholes = [merged(root) for root in stream.documents]
+    roots = [_yaml_value(root) for root in wholes]
+    if any(map(_holds_tools, wholes)):
         return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
     parts = [prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots]
     beside = _tools_beside(roots, parts) if _may_be_beside(source.text) else []
@@ -319,12 +338,12 @@ def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
     return Embedding(source, written.places.starts, written.places.ends, ScalarWriter(source.text, written).escape)
 
 
-def _json_value(places: JSONIndex) -> Value:
-    """The tree of a JSON text."""
+def _json_value(places: JSONIndex, at: int = 0) -> Value:
+    """The tree of a JSON text that begins at a place in its file."""
     kinds: dict[str, ValueKind] = {"object": "mapping", "array": "list", "string": "text", "scalar": "other"}
 
     def made(node: JSONNode) -> Value:
-        return Value(kinds[node.kind], node.start, node.end, places.string(node) or "")
+        return Value(kinds[node.kind], at + node.start, at + node.end, places.string(node) or "")
 
     assert places.root is not None
     root = made(places.root)

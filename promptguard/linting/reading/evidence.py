@@ -23,6 +23,7 @@ _FOREIGN_START = r"""(?x)
     | <(?:html|head|div|span|ul|tr|td|nav|footer|script|meta|link|svg|h[1-6]|img|mjml)(?:\s[^<>]{0,500})?/?>
     | <a\s{1,20}href= | \#! | \\documentclass
     | \[[\w .:"-]{1,80}\][ \t]{0,20}\r?\n(?:[ \t]{0,20}[;\#][^\n]{0,200}\n){0,20}[\w.-]{1,60}[ \t]{0,20}=
+    | (?:Subject|MIME-Version|Content-Type):\ # mail
     | apiVersion: | (?:server|upstream\ \w{1,60}|http|events|location\ [^{\n]{1,60})\s{0,20}\{\s | \#include\b
     | FROM\ [\w./:-]{1,100}(?:\ AS\ \w{1,60})?\r?\n
     | (?:SELECT\s[^;]{1,2000}?\sFROM|INSERT\ INTO|CREATE\ (?:OR\ REPLACE|TABLE|VIEW|INDEX)|(?:ALTER|DROP)\ TABLE|DELETE\ FROM)\s
@@ -34,7 +35,7 @@ _FOREIGN_START = r"""(?x)
 _FOREIGN_FIRST = (
     "<", "#!", "#include", "\\", "[", "apiVersion", "server", "upstream", "http", "events", "location", "---", "FROM ",
     "SELECT", "INSERT", "CREATE", "ALTER", "DROP", "DELETE", "with ", "WITH ", "With ", "package ", "import ", "from ",
-    "resource ", "variable ", "provider ", "export ",
+    "Subject: ", "MIME-", "Content-", "resource ", "variable ", "provider ", "export ",
 )  # fmt: skip
 _FOREIGN_ANYWHERE = r"""(?x)
       \b(?:ansible_\w{1,60}|hostvars|cookiecutter\.\w|csrf_token|url_for\(|hidden_tag\(|pillar\[|grains\[|copier_answers)

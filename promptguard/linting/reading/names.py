@@ -5,7 +5,7 @@ from __future__ import annotations
 from promptguard.checks.base import Block
 from promptguard.core.light import Literal, regex
 
-FileKind = Literal["jinja", "text", "prompty", "yaml", "json", "jsonl"]
+FileKind = Literal["jinja", "mustache", "text", "prompty", "yaml", "json", "jsonl"]
 
 
 def _set(names: str) -> frozenset[str]:
@@ -16,6 +16,9 @@ _KINDS: dict[str, FileKind] = {
     ".j2": "jinja",
     ".jinja": "jinja",
     ".jinja2": "jinja",
+    ".mustache": "mustache",
+    ".hbs": "mustache",
+    ".handlebars": "mustache",
     ".md": "text",
     ".markdown": "text",
     ".txt": "text",
@@ -48,6 +51,7 @@ _FOREIGN_NAMES = _set(
     gitignore dockerignore env
     """
 )
+_MAIL_FOLDERS = _set("emails mails mailer mailers newsletters email_templates mail_templates templates/email templates/mail")
 _FOREIGN_ENDS = frozenset({"config", "conf", "cfg", "rc"})
 # Files that are named like this say something to people, wherever they lie; in capitals, the second row does too.
 _FOR_PEOPLE = _set(
@@ -147,6 +151,12 @@ def is_foreign_template(path: str) -> bool:
     name = stem(path).lower().lstrip(".")
     found = words(name)
     return name in _FOREIGN_NAMES or (len(found) > 1 and found[-1] in _FOREIGN_ENDS)
+
+
+def is_mail(path: str) -> bool:
+    """Whether the folder of a template says that it makes mail to people: ``emails/welcome.j2``."""
+    folders = path.lower().split("/")[:-1]
+    return folders[-1:] != [] and not _MAIL_FOLDERS.isdisjoint((folders[-1], "/".join(folders[-2:])))
 
 
 def is_for_people(path: str) -> bool:

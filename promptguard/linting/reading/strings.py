@@ -245,7 +245,8 @@ class _Finder:
             elif child.kind == "list" and key == "prompts" and all(item.kind == "text" for _, item in child.items):
                 for index, item in child.items:
                     if _is_prose(item.text) and (self._sure or _is_template(item.text, syntax)):
-                        self._add(item, f"{below}/{index}", f"{below}/{index}", None, syntax)
+                        block: Block | None = None if _is_long(item.text) else "user"  # promptfoo sends each as a message
+                        self._add(item, f"{below}/{index}", f"{below}/{index}", block, syntax)
             elif child.kind == "list" and key in _EXAMPLES and self._sure:
                 taken.add(name)
                 for inner, item in texts(child):

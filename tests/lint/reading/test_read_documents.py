@@ -36,6 +36,26 @@ def printed(document: Document) -> list[tuple[str, str]]:
         ("prompts/a.txt", '{a} and {b} give {"a": 1}', None, []),
         ("prompts/a.txt", 'Reply with {"a": "{a_b}"}.', None, []),
         ("prompts/a.md", '```\n{a_b}\n```\ngives {"a": 1}', None, []),
+        ("prompts/a.txt", "It is now {now}.", "format", ["{now}"]),
+        ("prompts/a.txt", "Today: {currentDate}.", "format", ["{currentDate}"]),
+        ("prompts/a.txt", "Today: {CURRENT_DATE}, {TIME}", "format", ["{CURRENT_DATE}", "{TIME}"]),
+        ("prompts/a.txt", 'Session: {uuid}\nReturn JSON such as {"a": 1}.', "format", ["{uuid}"]),
+        ("prompts/a.txt", 'It is {date}. Return {{"a": 1}}.', "format", ["{date}"]),
+        ("prompts/a.txt", "It is {date}.\nDo not use f(x) { return 1 }", "format", ["{date}"]),
+        ("prompts/a.txt", 'Return {"a": {time}}.', None, []),
+        ("prompts/a.txt", "Write function f(x) { return {date}; }.", None, []),
+        ("prompts/a.txt", "Write log-{date}.", None, []),
+        ("prompts/a.txt", "Write {date}.txt.", None, []),
+        ("prompts/a.txt", "Call /at/{time}.", None, []),
+        ("prompts/a.txt", "Write \\text{time}.", None, []),
+        ("prompts/a.txt", "Write `{date}`, never {NAME}.", None, []),
+        ("prompts/a.txt", "The ticket {id} is open.", None, []),
+        ("prompts/a.txt", "It is {{time}}. Set ${HOME} first.", "jinja", ["{{time}}"]),
+        ("prompts/a.txt", "It is {{time}}, {now}.", "format", ["{now}"]),
+        ("prompts/a.yaml", "system_prompt: It is {{time}}. Cost ${price}.", "jinja", ["{{time}}"]),
+        ("prompts/a.yaml", "system_prompt: It is {time}. Be nice.", "format", ["{time}"]),
+        ("prompts/a.txt", "${new Date().toISOString()} ${id}", "dollar", ["${new Date().toISOString()}", "${id}"]),
+        ("prompts/a.txt", "Set ${HOME:-/root} and ${id}.", None, []),
         ("prompts/a.txt", "It is {current_time:%H:%M}.", "format", ["{current_time:%H:%M}"]),
         ("prompts/a.txt", "Hello ${user.name}, $$", "dollar", ["${user.name}"]),
         ("prompts/a.txt", "Hello <%= name %><%# x %>", "erb", ["<%= name %>"]),
@@ -79,6 +99,23 @@ def test_a_tools_file_and_the_templates_in_it():
     tools, inner = read("t.json", text)
     assert (tools.kind, tools.text, [region.block for region in tools.regions]) == ("tools", text, ["tools"])
     assert (inner.pointer, inner.regions[0].block, printed(inner)) == ("/0/description", "tools", [("{{ now }}", "{{ now }}")])
+
+
+def test_the_templates_in_lines_of_tools():
+    line = json.dumps({"name": "a", "description": "é {{ now }}", "parameters": {"type": "object"}}, ensure_ascii=False)
+    _, first, second = read("t.jsonl", f"{line}\n\n{line}\n")
+    assert [str(document.place(2, 3)) for document in (first, second)] == ["t.jsonl:1:33", "t.jsonl:3:33"]
+    assert (second.pointer, printed(second)) == ("/description", [("{{ now }}", "{{ now }}")])
+
+
+def test_tools_that_are_merged_in():
+    text = "d: &d\n  tools:\n  - {name: a, input_schema: {type: object}}\n<<: *d\nsystem_prompt: You are kind.\n"
+    assert [(document.kind, document.pointer) for document in read("agent.yaml", text)] == [
+        ("tools", "/tools"),
+        ("prompt", "/system_prompt"),
+    ]
+    (tools,) = read("tools.yaml", "tools:\n- name: a\n  <<: {description: b, input_schema: {type: object}}\n", named=True)
+    assert tools.kind == "tools"
 
 
 def test_an_edit_of_an_embedded_prompt():
