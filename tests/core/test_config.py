@@ -215,7 +215,7 @@ def test_pyproject_without_a_table(folder: Path) -> None:
         ('server = "jetson:8080"', "'jetson:8080' is not an http or https URL, such as http://127.0.0.1:8080"),
         ('report = "json=a"', "must be a list of strings"),
         ("report = [1]", "must be a list of strings"),
-        ('report = ["json=a", "pdf=b"]', "'pdf=b' is not one of text=FILE, json=FILE, markdown=FILE, junit=FILE"),
+        ('report = ["json=a", "pdf=b"]', "'pdf=b' is not one of text=FILE, json=FILE, sarif=FILE, markdown=FILE, junit=FILE"),
     ],
 )
 def test_wrong_values(folder: Path, line: str, problem: str) -> None:

@@ -185,8 +185,8 @@ def test_a_finding_behind_many_that_are_suppressed(folder: Path, directive: str)
 
 
 def test_findings_that_are_ignored_by_pointer_take_nothing_of_those_that_are_reported(folder: Path) -> None:
-    clocks = ", ".join(['"You are. {{ now() }} it."'] * 1100)
-    text = f'{{"prompts": [{clocks}], "system_prompt": "You are. {{{{ now() }}}} it."}}'
+    clocks = ", ".join(['"You are it. {{ now() }}, yes."'] * 1100)
+    text = f'{{"prompts": [{clocks}], "system_prompt": "You are it. {{{{ now() }}}}, yes."}}'
     ignores = (("*", "/prompts", ("PG1",)),)
     result = check(text, "prompts/a.json", select=("PG101",), pointer_ignores=ignores)
     assert [record.pointer for record in result.records] == ["/system_prompt"]
