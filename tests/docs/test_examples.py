@@ -96,7 +96,7 @@ def test_nothing_is_installed_from_where_it_is_not() -> None:
     texts = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in pages}
     assert [name for name, text in texts.items() if "promptguard-ci" in text] == ["README.md"]
     assert texts["README.md"].count("promptguard-ci") == 1
-    assert "Where a message\nof promptguard says `pip install 'promptguard-ci[replay]'`, do the same." in texts["README.md"]
+    assert "Where a message of promptguard says `pip install 'promptguard-ci[replay]'`, do the same." in texts["README.md"]
 
 
 def test_the_attributes_of_a_turn_are_named() -> None:

@@ -59,3 +59,9 @@ def test_numbers_of_the_run(example: Result) -> None:
 
 def test_all_checks_fail(example: Result) -> None:
     assert [check.passed for check in judge(example, Gate())] == [False, False, False]
+
+
+def test_the_ceiling_says_when_it_is_not_that_of_the_turns_shown() -> None:
+    """As ``Result.append_only`` is there for both."""
+    (ceiling,) = re.findall(r"^\| \*\*ceiling\*\* \|.*", DOC, re.MULTILINE)
+    assert all(reason in ceiling for reason in ("`keep_last`", "`--inject drop-history`"))
