@@ -172,6 +172,7 @@ class Promptguard:
             options: as ``promptguard.replay``.
         """
         __tracebackhide__ = True
+        from promptguard.core.numbers import percent
         from promptguard.core.wording import arguments_for_flags
         from promptguard.interface import replay
         from promptguard.report.text import render
@@ -183,9 +184,8 @@ class Promptguard:
         least = min if min is not None else self._option("min_hit_rate")
         engines = None if "server" in given else self._request.getfixturevalue("_promptguard_engines")
         result: Result = _do(lambda: replay(task=task, min_hit_rate=least, engines=engines, **given))
-        self._note(
-            f"hit rate {result.hit_rate:.1%} of a possible {result.ceiling:.1%}, prompt loss {result.prompt_loss:,} tokens"
-        )
+        rates = f"hit rate {percent(result.hit_rate)} of a possible {percent(result.ceiling)}"
+        self._note(f"{rates}, prompt loss {result.prompt_loss:,} tokens")
         if not result.passed:
             raise AssertionError(_say_of_options(arguments_for_flags(render(result).rstrip())))
         return result

@@ -65,7 +65,16 @@ CASES = (
         "tools",
     ),
     Case("two in a set", "def build(): return RULES + ' '.join({'red', 'blue'})", ("hash-seed",), "K3", runs=12),
-    Case("hash", "def build(): return f'{RULES} {hash(RULES)}'", ("hash-seed",), "K3"),
+    Case("hash", "def build(): return f'{RULES} {hash(RULES)}'", ("hash-seed",), "K2"),
+    Case("hash in hexadecimal", "def build(): return f'{RULES} id:{hash(RULES) & 0xffffffff:08x}'", ("hash-seed",), "K2"),
+    Case(
+        "hash as a key",
+        "def build(): return [{'role': 'assistant', 'content': RULES, 'n': hash(RULES)}]",
+        ("hash-seed",),
+        "K2",
+        "history",
+    ),
+    Case("one of a set", "def build(): return RULES + set(RULES.split()).pop()", ("hash-seed",), "K3", runs=12),
     Case(
         "listing",
         "for n in 'abc': open(f'{n}.md', 'w').close()\nNAMES = None\n"

@@ -27,6 +27,7 @@ _MAX_VALUES = 1_000_000
 _MAX_FILES = 1_000
 _MAX_PROGRAMS = 5
 _MAX_NAME = 40
+_MOST_NAMES = 10
 _MAX_MESSAGE = 500
 
 
@@ -82,6 +83,7 @@ def _answer(job: dict[str, Any], clock: Clock) -> dict[str, Any]:
 
         raise Refusal(f"is {named_type(build)}, not a function that builds a prompt")
     home.builder = definition(build)
+    _check_call(build, job["kwargs"], home.builder)
     prompts: list[str] = []
     for _ in range(job["calls"]):
         clock.reset()
@@ -95,6 +97,32 @@ def _answer(job: dict[str, Any], clock: Clock) -> dict[str, Any]:
         "files": [name for name in {**dict.fromkeys(modules), **files} if name],
         "started": list(started),
     }
+
+
+def _check_call(build: Any, kwargs: dict[str, Any], place: tuple[str, int] | None) -> None:
+    """Refuse a call that has too few arguments or a wrong one; what Python says of it has no place."""
+    import inspect
+
+    try:
+        parameters = list(inspect.signature(build).parameters.values())
+    except Exception:  # a builtin may have none, and others make their own: the call will tell
+        return
+    by_name = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    names = [each.name for each in by_name]
+    missing = [each.name for each in by_name if each.default is each.empty and each.name not in kwargs]
+    if missing[:1] == ["self"] and "." in getattr(build, "__qualname__", ""):
+        hint = "name a function, a static method or a class method, or give promptguard.probe() the method of an object"
+        raise Refusal("is a method that has no object (it needs 'self')", hint=hint, place=place)
+    if missing:
+        what = f"needs the argument{'s' if len(missing) > 1 else ''} {_listed(missing)}"
+        raise Refusal(what, hint="give it the arguments that it needs with --args", place=place)
+    unknown = [name for name in kwargs if name not in names]
+    if unknown and not any(each.kind == each.VAR_KEYWORD for each in parameters):
+        raise Refusal(f"takes no argument {_listed(unknown)}", hint=f"it takes {_listed(names) or 'none'}", place=place)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:_MOST_NAMES])) + (", …" if len(names) > _MOST_NAMES else "")
 
 
 def _set(given: dict[str, Any]) -> tuple[Clock, str | None]:
@@ -262,7 +290,7 @@ def _guarded(home: _Home, action: Any, verb: str) -> Any:
         raise
     except SystemExit as stop:
         what = f"{verb}: it left the process with sys.exit({'' if stop.code is None else repr(stop.code)[:_MAX_MESSAGE]})"
-        raise Refusal(what, place=home.frame(stop.__traceback__)) from None
+        raise Refusal(what, place=home.frame(stop.__traceback__) or home.builder) from None
     except SyntaxError as error:
         place = (error.filename, error.lineno or 1) if error.filename and not error.filename.startswith("<") else None
         place = place or home.frame(error.__traceback__)
@@ -270,7 +298,7 @@ def _guarded(home: _Home, action: Any, verb: str) -> Any:
     except BaseException as error:
         from promptguard.core.errors import PromptguardError
 
-        place = home.frame(error.__traceback__)
+        place = home.frame(error.__traceback__) or home.builder
         if isinstance(error, PromptguardError):
             where = f"{error.where}: " if error.where else ""
             raise Refusal(f"{verb}: {where}{error.what}", hint=error.hint, place=place) from None
@@ -322,6 +350,8 @@ def _plain(value: Any, pointer: str, budget: list[int], above: tuple[int, ...]) 
     except TypeError as error:
         raise Refusal(_no_json(str(error), pointer), hint="return texts, dicts and lists, or models") from None
     if not isinstance(found, (dict, list)):
+        if isinstance(found, str):
+            _check_text(found, pointer)
         if isinstance(found, float) and (found != found or found in (float("inf"), float("-inf"))):
             raise Refusal(_no_json(str(found), pointer))
         return found
@@ -336,7 +366,17 @@ def _plain(value: Any, pointer: str, budget: list[int], above: tuple[int, ...]) 
     for key in found:
         if not isinstance(key, str):
             raise Refusal(_no_json(f"the key {key!r:.40}, which is no text", pointer))
+        _check_text(key, pointer)
     return {str.__str__(key): _plain(item, f"{pointer}/{escape(key)}", budget, above) for key, item in found.items()}
+
+
+def _check_text(text: str, pointer: str) -> None:
+    """Refuse half a character: it cannot be written as UTF-8, so no engine can be sent it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        what = f"a lone surrogate (U+{ord(text[error.start]):04X}), which UTF-8 cannot hold"
+        raise Refusal(_no_json(what, pointer), hint='decode bytes with errors="replace"') from None
 
 
 def _no_json(what: str, pointer: str) -> str:

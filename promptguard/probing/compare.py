@@ -27,6 +27,12 @@ _ID_KEYS = frozenset({"id", "tool_call_id", "tool_use_id", "call_id"})
 _CACHE_KEY = "the cache key"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LONGEST_NUMBER = 30
+_DIGITS = re.compile(r"(?<![^\W_])-?[0-9a-f]*\d[0-9a-f]*(?![^\W_])", re.IGNORECASE)
+_ORDERS = (causes.LIST_ORDER, causes.SCHEMA_ORDER)
+_SORT = "sort what has no order of its own (a set, a folder) before it goes into the prompt"
+_OF_HASH = (
+    "take hashlib instead of hash(), which gives another number in each process; and sort what a number is taken out of (a set)"
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Found:
         pointer, character, before, after: as in ``result.Difference``.
         text: of the first prompt, that ``character`` counts in; ``None`` where it is no text.
         blame: why.
+        digits: whether a number, decimal or hexadecimal, stands there in both.
     """
 
     part: Part
@@ -49,6 +56,7 @@ class Found:
     after: str
     text: str | None
     blame: Blame
+    digits: bool = False
 
 
 def compare(before: Sequence[Part], after: Sequence[Part], since: float = math.inf) -> Found | None:
@@ -101,10 +109,12 @@ def _described(at: tuple[int, int], old: Part, new: Part, one: _Leaf, other: _Le
         char = first_difference(one[1], other[1])
         blame = _blame(old, new) or _blame_text(old, pointer, one[1], other[1], since)
         shown = excerpt(one[1], char), excerpt(other[1], char)
-        return Found(old, (*at, char), pointer, char, *shown, one[1], blame)
+        digits = all(_digits(text, char) for text in (one[1], other[1]))
+        return Found(old, (*at, char), pointer, char, *shown, one[1], blame, digits)
     shown = _leaf(one, other), _leaf(other, one)
     blame = _blame(old, new) or _blame_values(old, one, other)
-    return Found(old, (*at, 0), pointer, 0, *shown, text if isinstance(text, str) else None, blame)
+    digits = all(type(leaf[1]) in (int, float) for leaf in (one, other))
+    return Found(old, (*at, 0), pointer, 0, *shown, text if isinstance(text, str) else None, blame, digits)
 
 
 def _blame(old: Part, new: Part) -> Blame | None:
@@ -161,13 +171,24 @@ def _json(value: Any) -> str:
     return excerpt(json.dumps(value, ensure_ascii=False), 0)
 
 
-def cause_of(factor: Factor, blame: Blame) -> tuple[Cause, str]:
+def _digits(text: str, char: int) -> bool:
+    """Whether the word at a place of a text is a number."""
+    words = _DIGITS.finditer(text, max(0, char - _LONGEST_NUMBER), char + 2 * _LONGEST_NUMBER)
+    return any(match.start() <= char <= match.end() for match in words)
+
+
+def cause_of(factor: Factor, found: Found) -> tuple[Cause, str]:
     """The cause and what to do, from what was changed and what the texts look like: the first is proof, the second a guess."""
+    blame = found.blame
+    if factor == "hash-seed" and found.digits and blame.cause not in (causes.CACHE_MARKER, *_ORDERS):
+        return causes.RANDOM_ID, _OF_HASH
+    if factor == "hash-seed" and blame.cause is causes.RANDOM_ID:  # an id out of a set
+        return causes.LIST_ORDER, _SORT
     if blame.cause in (causes.CACHE_MARKER, CAUSES[factor]) or blame.cause in MAY_BE.get(factor, ()):
         return blame.cause, blame.remedy
     cause = CAUSES[factor]
     if factor in ("hash-seed", "listing-order", "environment-order"):
-        return cause, "sort what has no order of its own (a set, a folder) before it goes into the prompt"
+        return cause, _SORT
     return cause, cause.remedy
 
 

@@ -79,7 +79,7 @@ CAUSES: Mapping[Factor, Cause] = {
 """The cause that a factor gives where the texts do not tell another one."""
 
 MAY_BE: Mapping[Factor, tuple[Cause, ...]] = {
-    "hash-seed": (causes.SCHEMA_ORDER,),
+    "hash-seed": (causes.SCHEMA_ORDER, causes.RANDOM_ID),
     "random-seed": (causes.LIST_ORDER, causes.SCHEMA_ORDER),
     "listing-order": (causes.SCHEMA_ORDER,),
     "environment-order": (causes.SCHEMA_ORDER,),

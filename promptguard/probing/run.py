@@ -304,7 +304,7 @@ class _Probe:
         blame = found.blame
         factors = tuple(factor for factor, _, _ in same if factor is not None)
         factor = "run" if "run" in factors else next(iter(factors), None)
-        cause, remedy = cause_of(factor, blame) if factor is not None else (blame.cause, blame.remedy)
+        cause, remedy = cause_of(factor, found) if factor is not None else (blame.cause, blame.remedy)
         return Difference(
             factors=factors,
             changes=changes,

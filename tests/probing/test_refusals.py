@@ -57,12 +57,35 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[
         ),
         ("build = 3", "is an int, not a function"),
         ("def builds(): pass", "agent.py has no 'build'; did you mean 'builds'?"),
-        ("def build(topic): return topic", "failed: TypeError: build() missing 1 required positional argument: 'topic'"),
+        (
+            "def build(topic, *, tone, n=1): return topic",
+            "agent:build: needs the arguments 'topic', 'tone' (agent.py:6); give it the arguments that it needs with --args",
+        ),
+        ("build = 'x'.replace", "agent:build: failed: TypeError: replace expected at least 2 arguments, got 0"),
+        (
+            "def build(): return 'a\\ud800'",
+            "returned what is no prompt: a lone surrogate (U+D800), which UTF-8 cannot hold; decode",
+        ),
+        ("def build(): return [{'role': 'user', 'content': 'a\\udcff'}]", "which UTF-8 cannot hold (at /0/content)"),
+        ("def build(): return {'system': {'\\ud800': 1}}", "which UTF-8 cannot hold (at /system)"),
     ],
 )
 def test_what_gives_no_prompt(code: str, message: str, probed: Probe) -> None:
     with pytest.raises(PromptguardError, match=re.escape(message)):
         probed(code)
+
+
+def test_an_argument_that_it_does_not_take(probed: Probe) -> None:
+    said = "agent:build: takes no argument 'tpic' (agent.py:6); it takes 'topic', 'n'"
+    with pytest.raises(PromptguardError, match=re.escape(said)):
+        probed("def build(topic, n=1): return topic", args={"topic": "x", "tpic": "y"})
+
+
+def test_a_method_that_is_given_no_object(folder: Path) -> None:
+    (folder / "agent.py").write_text("class B:\n    def m(self, topic): return 'x'\n")
+    said = "agent:B.m: is a method that has no object (it needs 'self') (agent.py:2); name a function, a static method or"
+    with pytest.raises(PromptguardError, match=re.escape(said)):
+        probe("agent:B.m", runs=1)
 
 
 def test_a_builder_that_hangs_is_ended_and_says_where(probed: Probe) -> None:

@@ -125,6 +125,14 @@ def test_a_template_that_does_not(renderer: Renderer, name: str) -> None:
     assert defect.explanation == explanation
 
 
+@pytest.mark.parametrize("text", ["{mark}{head}", "{mark}<|m|>{head}"])
+def test_the_branch_that_decided_is_pointed_at(renderer: Renderer, text: str) -> None:
+    printed = text.format(head="{{ m.role }}:{{ m.content or '' }};", mark="{% if loop.last %}LAST{% endif %}")
+    defect = only(check(renderer, "{% for m in messages %}" + printed + "{% endfor %}assistant:"))
+    assert defect.place is not None
+    assert defect.place.text == "{% if loop.last %}"
+
+
 def test_one_defect_is_told_once_with_all_places_where_it_shows(renderer: Renderer) -> None:
     defect = only(fixture(renderer, "drops_reasoning"))
     seen = {(each.conversation.name, each.turn) for each in defect.breaks}

@@ -211,6 +211,21 @@ def test_the_hit_rate_of_one_engine_for_all_tests(run: Pytest) -> None:
     assert re.search(r"test_good: hit rate 9\d\.\d% of a possible 9\d\.\d%, prompt loss 0 tokens", done.stdout)
 
 
+def test_rates_are_rounded_down_as_in_the_report(run: Pytest) -> None:
+    done = run("""
+    import dataclasses, promptguard.interface as interface
+    from promptguard.replaying.result import Result
+    real = interface.replay
+    def replay(**options):
+        result = real(**options)
+        first = dataclasses.replace(result.turns[0], prompt=10_000, cached=8_159, prefilled=1_841, ideal=8_159, reusable=8_159)
+        return dataclasses.replace(result, turns=(first,) * 2)
+    interface.replay = replay
+    def test_it(promptguard): promptguard.assert_hit_rate()
+    """)
+    assert "test_it: hit rate 81.5% of a possible 81.5%, prompt loss 0 tokens\n" in done.stdout
+
+
 def test_the_options_come_from_the_command_line(run: Pytest) -> None:
     code = "def test_it(promptguard): promptguard.assert_hit_rate()"
     done = run(code, "--promptguard-server", "http://127.0.0.1:9", "--promptguard-timeout", "1")

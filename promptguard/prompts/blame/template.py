@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from promptguard.prompts import causes
-from promptguard.prompts.blame.base import Aspect, Blame, differing_origin, origin
+from promptguard.prompts.blame.base import Aspect, Blame, Origin, differing_origin, origin
+from promptguard.prompts.blame.branch import changed_branch
 from promptguard.prompts.blame.text import kind_of
 from promptguard.prompts.request import Prompt
 from promptguard.prompts.segments import Segment, calls_of, conversation, has_system, segment_at
@@ -248,4 +249,8 @@ def _blame(
 ) -> Blame:
     """``lost``: the differing text stands in the old prompt only, so its place is where it was printed then."""
     old, new = origin(before.trace, char), origin(after.trace, char)
+    branch = changed_branch(before.trace, after.trace, char)
+    if branch is not None and not branch.loop and not lost:
+        found = Origin(branch.place, None, "")
+        return Blame(causes.CHAT_TEMPLATE, explanation, found, (branch.printed.place,), own_remedy=remedy, aspect=aspect)
     return Blame(causes.CHAT_TEMPLATE, explanation, (old or new) if lost else (new or old), own_remedy=remedy, aspect=aspect)
