@@ -445,7 +445,7 @@ def alive(process: int) -> bool:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    for _ in range(1000):
+    for _ in range(6000):  # a minute
         if condition():
             return
         time.sleep(0.01)
