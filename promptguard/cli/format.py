@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,7 @@ def _check_usage(paths: tuple[Path, ...], *, check: bool, diff: bool, wire: bool
         raise ConfigError("formats standard input alone", where="--stdin-filename", hint="leave the paths out")
     if wire and (check or diff):
         raise ConfigError("prints a file and compares nothing", where="--wire", hint="leave --check and --diff out")
-    if wire and stdin_filename is None and (len(paths) != 1 or paths[0].is_dir()):
+    if wire and stdin_filename is None and (len(paths) != 1 or os.path.isdir(paths[0])):  # noqa: PTH112 - unlike that of pathlib it never fails
         raise ConfigError("takes one file", where="--wire", hint="name it")
 
 

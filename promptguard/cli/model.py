@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def tiny(source: Path, tokenizer_config: Path | None, output: Path, force: bool)
     from promptguard.core.errors import ConfigError
     from promptguard.models.make import make_tiny
 
-    if output.exists() and not force:
+    if os.path.exists(output) and not force:  # noqa: PTH110 - unlike that of pathlib it never fails
         raise ConfigError("exists already", where=str(output), hint="add --force to replace it")
     report = make_tiny(source, output, tokenizer_config=tokenizer_config)
     click.echo(describe(report))

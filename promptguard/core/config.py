@@ -319,11 +319,15 @@ def check_arguments(given: Mapping[str, Any], options: Sequence[Option]) -> None
     Raises:
         ConfigError: one is not what it may be; it is named with what it takes.
     """
+    from promptguard.core.wording import named_type
+
     known = {option.name.replace("-", "_"): option for option in options}
     for name, value in given.items():
         if value is not None and name in known:
             problem = check_option(known[name], list(value) if isinstance(value, tuple) else value)
             if problem is not None:
+                if problem.startswith(("must be a ", "must be an ", "must be true")):
+                    problem += f", and is {named_type(value)}"
                 raise ConfigError(problem, where=name, hint=_in_a_sentence(known[name].help))
 
 

@@ -24,6 +24,9 @@ IGNORECASE, MULTILINE, DOTALL, VERBOSE = 2, 8, 16, 64
 
 _MOST = 400  # patterns that are kept: where there are more, other versions left them
 
+_MOST_BYTES = 1 << 22
+_HASH = 8  # bytes
+
 _patterns: dict[tuple[str | bytes, int], Pattern[Any]] = {}
 _kept: dict[tuple[str | bytes, int], bytes] | None = None  # what other processes compiled; None: not read yet
 _new: list[tuple[str | bytes, int]] = []  # what this one did
@@ -84,6 +87,7 @@ def keep() -> None:
         made = {(pattern, int(flags)): _code(pattern, int(flags)) for pattern, flags in _new}
         kept = (_kept or {}) if len(_kept or {}) + len(made) <= _MOST else {}
         data = marshal.dumps((sys.version, {**kept, **made}))
+        data = _hash(data) + data
     except Exception:  # of internals nothing is promised
         return
     beside = f"{path}.{os.getpid()}"  # renamed when it is whole: others may read and write at the same time
@@ -93,7 +97,7 @@ def keep() -> None:
             file.write(data)
         os.replace(beside, path)  # noqa: PTH105
     except OSError:
-        return
+        _remove(beside)
 
 
 def _anew(key: tuple[str | bytes, int]) -> Pattern[Any]:
@@ -129,13 +133,32 @@ def _read() -> dict[tuple[str | bytes, int], bytes]:
     import marshal
 
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            if hasattr(os, "geteuid") and os.fstat(file.fileno()).st_uid != os.geteuid():
-                return {}  # it is code, so it has to be one's own
-            version, kept = marshal.load(file)  # noqa: S302
-    except (OSError, EOFError, ValueError, TypeError):
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(descriptor, "rb") as file:  # noqa: PTH123
+            status = os.fstat(descriptor)
+            if status.st_mode & 0o170000 != 0o100000 or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
+                return {}  # no file, or another's: it is code, so it has to be one's own
+            data = file.read(_MOST_BYTES)
+        if _hash(data[_HASH:]) != data[:_HASH]:
+            return {}  # damaged; it would match something else, or nothing
+        version, kept = marshal.loads(memoryview(data)[_HASH:])  # noqa: S302
+    except (ImportError, OSError, EOFError, ValueError, TypeError):
         return {}
     return kept if version == sys.version and isinstance(kept, dict) else {}
+
+
+def _hash(data: bytes) -> bytes:
+    """Eight bytes, as Python keeps them in front of the code of a module."""
+    import _imp
+
+    return _imp.source_hash(0, data)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)  # noqa: PTH108
+    except OSError:
+        return
 
 
 def _code(pattern: str | bytes, flags: int) -> bytes:

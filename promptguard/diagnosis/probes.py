@@ -131,6 +131,8 @@ def probe(client: JSONClient, *, context: int, slots: int) -> Probes:
         ProbeError: the server refuses, or its context is too small.
         EngineError: it does not answer any more.
     """
+    if context <= 0:
+        raise ProbeError("the server does not say how large its context is", where=client.base_url)
     tokens = min(TOKENS, context - _ROOM)
     if tokens < LEAST_TOKENS:
         raise ProbeError(f"a context of {context:,} tokens is too small to try it", where=client.base_url)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from promptguard.checks.base import Block, Syntax
 
 UNUSED = "PG900"
-"""The rule that reports what suppresses nothing."""
+"""The rule that reports what suppresses nothing; it is suppressed by its own code alone, or a comment could hide itself."""
 DIRECTIVE = "promptguard:"
 """What every comment to promptguard begins with."""
 MODEL_SUFFIX = ".gguf"

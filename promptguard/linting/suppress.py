@@ -14,18 +14,17 @@ from promptguard.core.source import Source, Span
 from promptguard.linting.settings import DIRECTIVE, UNUSED
 from promptguard.parse.template_nodes import Text
 
-"""The rule that finds what does nothing here; it is suppressed by its own code alone, or a comment could hide itself."""
 _OWN = frozenset({UNUSED})
 _DIRECTIVE = regex(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
 _UNKNOWN = regex(
     r"promptguard:[ \t]{0,20}(?!(?:ignore-file|ignore|block)(?![\w-]))([a-z][\w-]{0,40})"
-    r"(?=[ \t]{0,20}(\[|=|-?#\}|-->|[\r\n]|\Z)?)"
+    r"(?=[ \t]{0,20}(\[|=|-?#\}|-->|(?:--)?~?\}\}|[\r\n]|\Z)?)"
 )
 _KNOWN = ("ignore", "ignore-file", "block")
 _JSON_BREAK = regex(r'(?P<quote>")|(?P<escape>\\r\\n|\\[rn])|(?P<line>\r\n|[\r\n])|\\[^\r\n]')
-_OPENING = regex(r"(?:\{#[-+]?|<!--|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
+_OPENING = regex(r"(?:\{#[-+]?|<!--|\{\{~?!(?:--)?|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
 _LONGEST = 1000  # code points of a comment
-_CLOSING = {"{#": "#}", "<!": "-->"}
+_CLOSING = {"{#": "#}", "<!": "-->", "{{": "}}"}
 
 
 class Problem:

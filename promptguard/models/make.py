@@ -27,7 +27,7 @@ def make_tiny(
     """
     path = Path(source)
     template = None
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - unlike that of pathlib it never fails
         folder, path = path, path / "tokenizer.json"
         if not path.is_file():
             raise InputError("the folder holds no tokenizer.json", where=str(folder), hint="name a GGUF file or another folder")

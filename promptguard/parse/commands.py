@@ -18,7 +18,8 @@ MAX_COMMANDS = 1000
 _TALK = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "logger"})
 _BEFORE_COMMAND = frozenset({"sudo", "exec", "time", "if", "then", "else", "do", "!", "{"})
 _HERE = regex(
-    r"(?:^|[;&|(]|\s)cat[ \t]{1,20}<<(?P<dash>-?)[ \t]{0,20}(?P<quote>['\"]?)(?P<end>\w{1,60})(?P=quote)[ \t]{0,99}\r?\Z"
+    r"(?:^|[;&|(]|\s)cat[ \t]{1,20}<<(?P<dash>-?)[ \t]{0,20}(?P<quote>['\"]?)(?P<end>\w{1,60})(?P=quote)"
+    r"[ \t]{0,99}(?:1?>&2[ \t]{0,99})?\r?\Z"
 )
 _LONGEST_LINE = 1 << 16  # a longer line is no command that somebody wrote
 
@@ -101,7 +102,7 @@ def read_script(text: str, wanted: Wanted) -> Launch:
 def _here_end(text: str, start: int, end: int) -> int:
     """Where the lines end that ``cat <<END`` prints behind a line, nothing else being done with them; 0 where there are none."""
     found = _HERE.search(text, max(0, start - 1, end - 200), end)
-    if found is None:
+    if found is None or "#" in text[start : found.start()]:  # it may stand in a comment
         return 0
     at = end + 1
     while at < len(text):
@@ -111,7 +112,7 @@ def _here_end(text: str, start: int, end: int) -> int:
         if (line.lstrip("\t") if found["dash"] else line) == found["end"]:
             return newline
         at = newline + 1
-    return len(text)
+    return 0  # nothing ends it
 
 
 def read_dockerfile(text: str, wanted: Wanted) -> list[Launch]:

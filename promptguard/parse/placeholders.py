@@ -17,7 +17,10 @@ _FORMAT = (
     r"|\{(?P<name>[A-Za-z_]\w{0,99}(?:\.\w{1,100}|\[[^\[\]{}\n]{0,100}\])*|\d{0,9})"
     r"(?:![rsa])?(?::(?:[^{}\n]|\{[^{}\n]{0,100}\}){0,100})?\}"
 )
-_MUSTACHE = r"\{\{\{(?P<raw>[^{}]{0,300})\}\}\}|\{\{(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300})\}\}"
+_MUSTACHE = (
+    r"(?P<comment>\{\{~?!--)|(?P<silent>\\\{\{|\{\{~?![^}]{0,1000}\}\})"
+    r"|\{\{~?\{(?P<raw>[^{}]{0,300})\}~?\}\}|\{\{~?(?P<mark>[#^/>!=&]?)(?P<name>[^{}]{0,300}?)~?\}\}"
+)
 _DOLLAR = r"\$\$|\$\{(?P<name>[^{}\n]{0,300})\}"
 _ERB_LONGEST = 1_000  # code points in a tag
 _NAME = r"[A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}\n]*\])*"
@@ -49,9 +52,21 @@ def _format(text: str, start: int) -> Iterator[Found]:
 
 def _mustache(text: str, start: int) -> Iterator[Found]:
     listed: list[tuple[int, int] | None] = []  # what each open section goes through; its items are {{this}} or {{.}}
+    comment = start  # where the last comment of Handlebars ends
     for match in re.compile(_MUSTACHE).finditer(text, start):
+        if match.start() < comment or match.lastgroup == "silent":
+            continue
+        if match.lastgroup == "comment":
+            comment = text.find("--", match.end())
+            while comment >= 0 and not text.startswith(("--}}", "--~}}"), comment):
+                comment = text.find("--", comment + 1)
+            if comment < 0:
+                return  # nothing ends it
+            continue
         group = "raw" if match.group("raw") is not None else "name"
         begin, end = _stripped(text, *match.span(group))
+        while text.startswith("../", begin, end):  # of what is around the section
+            begin += len("../")
         mark = match.group("mark")
         if mark in ("#", "^") and begin < end:
             outer = listed[-1] if listed else None

@@ -170,6 +170,8 @@ class Launcher:
             )
         except OSError as error:
             raise PromptguardError(f"cannot be started: {error.strerror or error}", where=self._python) from None
+        except ValueError:
+            raise PromptguardError("can be no path", where=f"python: {self._python!a}") from None
         return _Process(process, json.dumps(job).encode() + b"\n", time.monotonic() + self._timeout + _GRACE, selector)
 
 

@@ -32,7 +32,7 @@ def replay_settings(flags: Mapping[str, Any], config: Path | None) -> dict[str, 
     settings.update((name.replace("-", "_"), Path(str(value)) if name in _PATHS else value) for name, value in said.items())
     if any(flags.get(name) is not None for name in ENGINE_CHOICES):
         settings.update(dict.fromkeys(ENGINE_CHOICES))
-    settings.update((name, value) for name, value in flags.items() if value not in (None, ()))
+    settings.update((name, value) for name, value in flags.items() if (value is not None and type(value) is not tuple) or value)
     for name in said.keys() & _PATHS:
         key = name.replace("-", "_")
         if flags.get(key) is None and settings[key] is not None and not os.path.exists(settings[key]):  # noqa: PTH110 - never fails

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -129,7 +130,7 @@ def load_task(path: Path | None = None) -> Task:
         InputError: the file, or one beside it that it names, cannot be read or is not what it should be; with line and column.
     """
     path = resource(DEFAULT_TASK) if path is None else path
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - unlike that of pathlib it never fails
         path = path / "task.yaml"
     return _Reader(path).task(_parse(path, read_text(path, limit=MAX_BYTES, what="the task")))
 
@@ -352,7 +353,7 @@ class _Reader:
                 inside = False
         if not inside:
             raise self._error(node, f"{key} leads out of the task's folder", "keep the files of a task beside it")
-        if not (folder / name).is_file():
+        if not os.path.isfile(folder / name):  # noqa: PTH113
             raise self._error(node, f"{key} names a file that does not exist: {name}", "paths start at the task's folder")
         return folder / name
 

@@ -97,9 +97,9 @@ def check_target(path: Path) -> None:
         InputError: its folder does not exist or cannot be written to, or ``path`` is a folder.
     """
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if os.path.isdir(target):  # noqa: PTH112 - unlike that of pathlib it never fails
         raise InputError("this is a folder", where=str(path), hint="name a file in it")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):  # noqa: PTH112
         raise InputError("there is no such folder", where=str(path.parent), hint="create it, or name another file for the report")
     if _replaceable(path) and not os.access(target.parent, os.W_OK | os.X_OK):
         raise InputError("the folder cannot be written to", where=str(path.parent), hint="name another file for the report")

@@ -24,6 +24,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / CACHE
 
 
+def hashed(value: object) -> bytes:
+    data = marshal.dumps(value)
+    return patterns._hash(data) + data
+
+
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "_patterns", {})
     monkeypatch.setattr(patterns, "_kept", None)
@@ -45,7 +50,7 @@ def _used_by_lint(folder: Path) -> dict[tuple[str | bytes, int], bytes]:
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "promptguard", "lint", "--no-cache", "--pedantic", "."]
     assert subprocess.run(command, cwd=folder, env=environment, capture_output=True).returncode == 1
-    _, kept = marshal.loads((folder / "cache" / CACHE).read_bytes())
+    _, kept = marshal.loads((folder / "cache" / CACHE).read_bytes()[8:])
     return kept  # type: ignore[no-any-return]
 
 
@@ -85,17 +90,49 @@ def test_what_is_kept_is_found_again(cache: Path, monkeypatch: pytest.MonkeyPatc
     [
         b"",
         b"\xff",
-        marshal.dumps(1),
-        marshal.dumps((sys.version, 3)),
-        marshal.dumps(("another Python", {("a+", 0): b"x"})),
-        marshal.dumps((sys.version, {("a+", 0): b"x"})),
-        marshal.dumps((sys.version, {("a+", 0): marshal.dumps((32, b"\1\2\3\4" * 9, 0, {}, (None,)))})),
+        patterns._hash(b""),
+        *map(
+            hashed,
+            (
+                1,
+                (sys.version, 3),
+                ("another Python", {("a+", 0): b"x"}),
+                (sys.version, {("a+", 0): b"x"}),
+                (sys.version, {("a+", 0): marshal.dumps((32, b"\1\2\3\4" * 9, 0, {}, (None,)))}),
+            ),
+        ),
     ],
 )
 def test_a_broken_cache_is_no_cache(cache: Path, content: bytes) -> None:
     cache.parent.mkdir()
     cache.write_bytes(content)
     assert patterns.findall("a+", "aab a") == ["aa", "a"]
+
+
+def test_every_change_of_a_bit_is_seen_and_mended(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns.compile("a+")
+    patterns.keep()
+    data = cache.read_bytes()
+    for at in range(0, len(data), 7):
+        cache.write_bytes(data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :])
+        _forget(monkeypatch)
+        patterns.compile("a+")
+        assert patterns._new == [("a+", 0)]
+        patterns.keep()
+        assert cache.read_bytes() == data
+
+
+def test_a_pipe_in_the_place_of_the_cache_is_not_waited_for(cache: Path) -> None:
+    cache.parent.mkdir()
+    os.mkfifo(cache)
+    assert patterns.findall("a+", "aab a") == ["aa", "a"]
+
+
+def test_nothing_is_left_where_the_cache_cannot_be_replaced(cache: Path) -> None:
+    cache.mkdir(parents=True)
+    patterns.compile("a+")
+    patterns.keep()
+    assert list(cache.parent.iterdir()) == [cache]
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
@@ -128,7 +165,7 @@ def test_what_other_versions_left_goes_when_there_is_too_much(cache: Path, monke
         patterns.compile(f"a{number}")
         patterns.keep()
         _forget(monkeypatch)
-    _, kept = marshal.loads(cache.read_bytes())
+    _, kept = marshal.loads(cache.read_bytes()[8:])
     assert set(kept) == {("a2", 0), ("a3", 0)}
 
 

@@ -100,3 +100,8 @@ def test_placeholders_stand_in_order_and_apart(text: str, syntax: str):
         assert at <= start < end <= len(text)
         assert expression is None or start < expression.start < expression.end < end
         at = end
+
+
+def test_what_handlebars_does_not_print() -> None:
+    text = r"{{!-- {{now}} --}} {{~a~}} \{{b}} {{../c.d}} {{! {{e}} f }} {{{g}}} {{~!-- -- {{h}} --~}}{{i}} {{!-- {{j}}"
+    assert [name for _, name in found(text, "mustache")] == ["a", "c.d", "g", "i"]

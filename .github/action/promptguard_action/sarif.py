@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +22,6 @@ def _visit(value: Any, prefix: str) -> None:
             _visit(item, prefix)
     elif isinstance(value, dict):
         if "uri" in value and "uriBaseId" in value:
-            value["uri"] = prefix + value["uri"]
+            value["uri"] = normpath(prefix + value["uri"])  # a file outside the working directory is at "../"
         for item in value.values():
             _visit(item, prefix)

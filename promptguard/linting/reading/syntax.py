@@ -22,7 +22,7 @@ _FIELD = (
     r"\{\{|\}\}|\{(?P<name>[A-Za-z_]\w{0,60}(?:\.\w{1,60}|\[\w{1,60}\]){0,5})"
     r"(?:![rsa])?(?::(?:[\w<>^+,.%=-]{1,20}|%[\w:/., %-]{1,40}))?\}|[{}]"
 )
-_JOINED_BEFORE = r"[\w/\\.-]\{"
+_JOINED_BEFORE = r"[\w/\\.-]\{|(?<=:):\{"
 _JOINED_BEHIND = r"[\w/-]|\.\w"
 _VAGUE = frozenset({"id", "ids", "seed", "salt"})
 _OBJECT = r"\{\s{0,200}\"[^\"\n]{0,200}\"\s{0,20}:"  # the begin of a JSON object

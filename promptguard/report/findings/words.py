@@ -81,7 +81,8 @@ def summary(result: LintResult) -> str:
     counts = count(result)
     parts = [f"Fixed {plural(result.fixed, 'finding')}."] if result.fixed else []
     if result.records:
-        parts.append(f"Found {findings(counts)} in {plural(counts.files, 'file')} ({result.files:,} checked).")
+        more = f" and {result.more:,} more of the same rules" if result.more else ""
+        parts.append(f"Found {findings(counts)}{more} in {plural(counts.files, 'file')} ({result.files:,} checked).")
     elif result.files:
         parts.append(f"All checks passed ({plural(result.files, 'file')}).")
     else:
