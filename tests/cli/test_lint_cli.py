@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import interruptible
 
 from promptguard.cli.main import main
 
@@ -461,7 +462,7 @@ def test_a_signal_ends_all_processes_at_once(tmp_path: Path, number: int, code: 
         "run._check_job = lambda *_: time.sleep(600)\n"
         "main(['lint', '--jobs', '2', '--no-cache'])"
     )
-    process = subprocess.Popen([sys.executable, "-c", slow], stdout=subprocess.PIPE, cwd=tmp_path, env=ENVIRONMENT)
+    process = interruptible([sys.executable, "-c", slow], stdout=subprocess.PIPE, cwd=tmp_path, env=ENVIRONMENT)
     wait_for(lambda: len(children(process.pid)) == 2)
     workers = children(process.pid)
     wait_for(lambda: all(len(list(Path(f"/proc/{worker}/task").iterdir())) == 2 for worker in workers))  # they have begun
