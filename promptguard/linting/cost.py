@@ -288,7 +288,22 @@ def _printed(document: Document, start: int, end: int) -> Iterator[_Piece]:
             written, space = "", space if json else " "
         else:
             written, space = space + written, " " if json and written in {",", ":"} else ""
-        yield _Piece(token.start(), token.end(), written)
+        if len(written) <= _LONGEST:
+            yield _Piece(token.start(), token.end(), written)
+        else:
+            yield from _cut(_Piece(token.start(), token.end(), written))
+
+
+def _cut(piece: _Piece) -> Iterator[_Piece]:
+    """A long piece in shorter ones, at blanks where it has some: what is behind a place in it is counted for each anew."""
+    text, ahead = piece.text, piece.start - len(piece.text) + (piece.end - piece.start)  # the document's offset of the text's own
+    at, start = 0, piece.start
+    while len(text) - at > _LONGEST:
+        blank = text.rfind(" ", at + 1, at + _LONGEST)
+        cut = blank if blank > 0 else at + _LONGEST
+        yield _Piece(start, ahead + cut, text[at:cut])
+        at, start = cut, ahead + cut
+    yield _Piece(start, piece.end, text[at:])
 
 
 def _chunks(stretches: Iterable[Iterable[_Piece]]) -> Iterator[list[_Piece]]:

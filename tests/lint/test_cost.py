@@ -260,3 +260,18 @@ def test_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert heavy & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("word", ["some ", "endless"])
+def test_a_place_in_a_long_string_takes_the_count_of_a_short_part(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps([{"name": "a", "description": word * 4_000 + "here " + word * 4_000, "input_schema": {"type": "object"}}])
+    sizes: list[int] = []
+    asked = Coster(None)
+    document = tools(text)
+    asked.tokens_behind([document], document, 0)
+    assert asked._counter is not None
+    inner = asked._counter.count
+    monkeypatch.setattr(asked._counter, "count", lambda part: sizes.append(len(part)) or inner(part))
+    found = asked.tokens_behind([document], document, text.index("here"))
+    assert sum(sizes) <= 2 * cost._LONGEST
+    assert found == pytest.approx(count(text[text.index("here") :]), rel=0.01)

@@ -12,6 +12,7 @@ import psutil
 import pytest
 from gguf_sources import write_source
 from models_for_tests import without_weights
+from processes import interruptible
 
 from promptguard.core.errors import ConfigError, EngineError, InputError
 from promptguard.engines.llama_cpp_python import LlamaCppPython
@@ -164,7 +165,7 @@ def test_a_crash_in_mid_run_leaves_what_was_measured(execute: Execute) -> None:
 
 @pytest.mark.parametrize("how", ["exception", "hard-exit", "SIGINT", "SIGTERM", "SIGKILL"])
 def test_ends_with_its_parent(how: str) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, how], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    parent = interruptible([sys.executable, "-c", PARENT, how], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     with parent:
         child = psutil.Process(int(parent.stdout.readline()))
         if how.startswith("SIG"):
