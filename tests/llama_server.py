@@ -6,8 +6,11 @@ import contextlib
 import json
 import subprocess
 import sys
+import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +89,47 @@ def serve(
         child.stdin.close()
         child.wait(timeout=30)
         child.stdout.close()
+
+
+@contextlib.contextmanager
+def as_build(server: Server, build: str) -> Iterator[str]:
+    """The address of a server as one of the build of August 2025 answers: its number, and timings without the cached tokens."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._pass_on(None)
+
+        def do_POST(self) -> None:
+            self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
+
+        def _pass_on(self, body: bytes | None) -> None:
+            request = urllib.request.Request(server.address + self.path, body, {"Content-Type": "application/json"})
+            try:
+                with urllib.request.urlopen(request, timeout=60) as reply:
+                    status, data = reply.status, reply.read()
+            except urllib.error.HTTPError as error:
+                status, data = error.code, error.read()
+            if self.path.startswith("/props"):
+                data = json.dumps({**json.loads(data), "build_info": build}).encode()
+            elif body is not None and b"cache_n" in data:
+                answer = json.loads(data)
+                del answer["timings"]["cache_n"]
+                if "usage" in answer:
+                    answer["usage"].pop("prompt_tokens_details", None)
+                data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{proxy.server_port}"
+        finally:
+            proxy.shutdown()
+            thread.join()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from diagnoses import check
 from gguf_sources import WINDOW, write_source
-from llama_server import Server, serve
+from llama_server import Server, as_build, serve
 from special_models import hybrid_model, projector, recurrent_model
 
 from promptguard.core.resources import resource
@@ -58,6 +58,16 @@ def test_prompt_cache_off(examine: Examine) -> None:
         found = examine(server.address)
     assert in_the_way(found) == ["prompt-cache"]
     assert check(found, "prompt-cache").remedy.startswith("--cache-prompt ")
+
+
+def test_an_old_build(examine: Examine) -> None:
+    with serve(default_model(), CONTEXT) as server, as_build(server, "b6301-da54f9f1") as address:
+        found, unsent = examine(address), examine(address, requests=False)
+    assert (in_the_way(found), in_the_way(unsent)) == (["build"], ["build"])
+    assert check(found, "build").found == "b6301-da54f9f1 does not report cached tokens (timings.cache_n)"
+    assert check(unsent, "build").found == "b6301-da54f9f1 is too old"
+    assert check(found, "build").remedy == "build llama.cpp anew: b6451 (September 2025) or later"
+    assert check(found, "prompt-cache").status == "unknown"
 
 
 def test_context_too_small_for_the_task(examine: Examine) -> None:
