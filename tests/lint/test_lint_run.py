@@ -227,7 +227,8 @@ def test_a_file_without_fixes_is_not_touched(folder: Path) -> None:
     (folder / "a.j2").write_text(CLOCK)
     before = (folder / "a.j2").stat()
     assert fix("a.j2")[1] is None
-    assert (folder / "a.j2").stat() == before
+    after = (folder / "a.j2").stat()  # it may be read, which some file systems note
+    assert (after.st_ino, after.st_mtime_ns, after.st_ctime_ns) == (before.st_ino, before.st_mtime_ns, before.st_ctime_ns)
 
 
 def test_nothing_is_written_where_the_changes_are_only_shown(folder: Path) -> None:
