@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from promptguard.checks.base import PREFIX, Changes, Document
+from promptguard.checks.base import PREFIX, Document
+from promptguard.checks.origins import (
+    Origin,
+    changing,
+    format_argument,
+    has_code,
+    joined,
+    of_now,
+    of_now_tag,
+    of_placeholder,
+    without_orders,
+    written,
+)
 from promptguard.checks.volatile import (
     CLOCK,
     CLOCK_METHODS,
@@ -20,7 +32,6 @@ from promptguard.checks.volatile import (
     LISTING,
     LISTING_FILTERS,
     NOW_FILTERS,
-    ORDERS,
     PURE,
     RANDOM_CHOICE,
     RELATIVE_FILTERS,
@@ -39,8 +50,7 @@ from promptguard.checks.volatile import (
     of_declared,
     of_variable,
 )
-from promptguard.core import patterns as re
-from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple, regex
+from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple
 from promptguard.parse.template_nodes import (
     Attr,
     Block,
@@ -67,7 +77,6 @@ from promptguard.prompts.names import names_fixed_date
 _DEEPEST_BODY = 40  # nested statements
 _DEEPEST = 100  # nested statements and expressions together
 _MACRO_DEPTH = 8  # a call of a macro counts as so many, since it takes so many frames
-_MOST_ORIGINS = 16
 _LONGEST_NAME = 200
 _BOOLEAN = frozenset(("and", "or", "not"))
 _PRINTED = frozenset(("and", "or", "+", "-", "*", "/", "//", "%", "**", "~", "neg", "pos"))
@@ -75,31 +84,7 @@ _EXISTENCE = frozenset(("defined", "undefined", "none", "callable", "string", "m
 _FILLING = frozenset(("append", "extend", "insert", "update", "add", "setdefault"))
 _DAY_METHODS = frozenset(("date", "today", "toDateString", "toLocaleDateString"))
 _CALENDAR_LENGTH = 10  # code points of 2026-11-29
-_ZONE = regex(r"utc|gmt|local|[A-Za-z_]{2,30}/[A-Za-z_/+-]{2,40}", re.IGNORECASE)
 _MINUTE_LENGTH = 16  # of 2026-11-29T10:11
-
-
-class Origin(NamedTuple):
-    """Where a value comes from that is not fixed.
-
-    Attributes:
-        nature: what it is; of code ``PG106`` where nothing is known of it but that it is a variable.
-        start, end: the expression that makes it.
-        name: of the variable, dotted; empty for a call.
-        declared: the configuration says that it changes.
-        element: it is one item of what the expression makes, as a loop binds it.
-        pattern: the literal format that it is written with, as a time.
-        parameter: of the macro that is looked at, by number.
-    """
-
-    nature: Nature
-    start: int
-    end: int
-    name: str = ""
-    declared: bool = False
-    element: bool = False
-    pattern: Const | None = None
-    parameter: int | None = None
 
 
 class Print(NamedTuple):
@@ -260,7 +245,7 @@ class Flow:
             if placeholder.expression is not None and self._prefix.range_at(placeholder.start):
                 value = self.evaluate(placeholder.expression, scope)
                 self.prints.append(
-                    Print(placeholder.start, placeholder.end, _of_text(self._document, placeholder, value.origins))
+                    Print(placeholder.start, placeholder.end, of_placeholder(self._document, placeholder, value.origins))
                 )
         self.texts.extend(self._prefix.parts(at, len(self._document.text)))
 
@@ -302,7 +287,7 @@ class Flow:
             for expression in tag.expressions:
                 self.evaluate(expression, scope)
         elif tag.name == "now" and self._prefix.range_at(tag.start):
-            self._sink.append(Print(tag.start, tag.end, _now_tag(tag)))
+            self._sink.append(Print(tag.start, tag.end, of_now_tag(tag)))
 
     def _block(self, block: Block, scope: Scope) -> None:
         if block.name == "if":
@@ -377,7 +362,7 @@ class Flow:
                 value = self.evaluate(iterated, scope)
                 if value.origins and self._prefix.range_at(iterated.start):
                     self.loops.append(Loop(iterated.start, iterated.end, iterated, value.origins))
-                element = Value(tuple(origin._replace(element=True) for origin in _ordered(value.origins)))
+                element = Value(tuple(origin._replace(element=True) for origin in without_orders(value.origins)))
                 for target in tag.targets:
                     inner.names[target] = element
                 inner.names["loop"] = _FIXED
@@ -386,7 +371,7 @@ class Flow:
     def _capture(self, section: Section, scope: Scope) -> None:
         """``{% set name %}…{% endset %}``: what the body prints is printed where the name is."""
         printed = self._captured(section.body, Scope(scope))
-        value = Value(_joined(found.origins for found in printed))
+        value = Value(joined(found.origins for found in printed))
         self.composed.update(section.tag.targets)
         for target in section.tag.targets:
             scope.names[target] = value
@@ -443,7 +428,7 @@ class Flow:
             return values[0]
         origins = (self._free(value.path, -1, -1).origins if value.path else value.origins for value in values)
         macro = next((value.macro for value in values if value.macro is not None), None)
-        return Value(_joined(origins), macro=macro)
+        return Value(joined(origins), macro=macro)
 
     def _free(self, name: str, start: int, end: int) -> Value:
         """The value of a variable that the template does not bind; ``name`` is dotted."""
@@ -492,7 +477,7 @@ class Flow:
         return value
 
     def _all(self, expressions: Iterable[Expr], scope: Scope) -> tuple[Origin, ...]:
-        return _joined(self.evaluate(expression, scope).origins for expression in expressions)
+        return joined(self.evaluate(expression, scope).origins for expression in expressions)
 
     def _const(self, node: Const, scope: Scope) -> Value:
         return Value(constant=node.value)
@@ -514,18 +499,18 @@ class Flow:
         if isinstance(index, Slice):
             stop = next((part.value for part in index.parts if isinstance(part, Const) and isinstance(part.value, int)), None)
             if isinstance(stop, int) and stop <= _CALENDAR_LENGTH:
-                return Value(_refined(value.origins, "day"))
+                return Value(changing(value.origins, "day"))
             if isinstance(stop, int) and stop <= _MINUTE_LENGTH:
-                return Value(_refined(value.origins, "minute"))
+                return Value(changing(value.origins, "minute"))
             return Value(value.origins)
-        return Value(_joined((value.origins, self.evaluate(index, scope).origins)))
+        return Value(joined((value.origins, self.evaluate(index, scope).origins)))
 
     def _part(self, node: Expr, value: Value, name: str) -> Value:
         """``value.name``."""
         if value.attributes is not None:
             return value.attributes.get(name, Value(value.origins))
         if name in DAY_ATTRIBUTES or name in TIME_ATTRIBUTES:
-            refined = _refined(value.origins, TIME_ATTRIBUTES.get(name, "day"))
+            refined = changing(value.origins, TIME_ATTRIBUTES.get(name, "day"))
             if refined != value.origins:
                 return Value(refined)
         if value.path:
@@ -540,7 +525,7 @@ class Flow:
             return self._macro_call(node, bound.macro, scope)
         arguments = self._all(node.arguments, scope)
         method = function.name if isinstance(function, Attr) else ""
-        pattern = _format_argument(node.arguments)
+        pattern = format_argument(node.arguments)
         if called and bound is None:
             if _covers(self._document.stable, called):
                 return Value(arguments)
@@ -553,13 +538,13 @@ class Flow:
                     Origin(nature, node.start, node.end, declared=_covers(self._document.dynamic, called)),
                 )
                 if pattern is not None:
-                    own = _written(own, pattern)
-                return Value(_joined((own, arguments)))
+                    own = written(own, pattern)
+                return Value(joined((own, arguments)))
             if not method:
                 if called in PURE:
-                    return Value(_ordered(arguments) if called in SORTING else arguments)
+                    return Value(without_orders(arguments) if called in SORTING else arguments)
                 if pattern is not None and "%" in str(pattern.value):
-                    arguments = _written(arguments, pattern)
+                    arguments = written(arguments, pattern)
                 return Value(arguments or (Origin(_UNKNOWN_VARIABLE, node.start, node.end, called),))
         if not isinstance(function, Attr):
             return Value(arguments)
@@ -568,15 +553,15 @@ class Flow:
             _add(function.value.name, value, arguments, scope)
         if method == "get" and node.arguments and isinstance(node.arguments[0], Const):
             part = self._part(node, value, str(node.arguments[0].value))
-            return Value(_joined((part.origins, self._all(node.arguments[1:], scope))), part.path)
+            return Value(joined((part.origins, self._all(node.arguments[1:], scope))), part.path)
         origins = value.origins
         if method in CLOCK_METHODS and pattern is not None:
-            origins = _written(origins, pattern)
+            origins = written(origins, pattern)
         elif method in _DAY_METHODS:
-            origins = _refined(origins, "day")
-        elif method in ("union", "intersection", "difference", "symmetric_difference") and not _has(origins, "PG201"):
+            origins = changing(origins, "day")
+        elif method in ("union", "intersection", "difference", "symmetric_difference") and not has_code(origins, "PG201"):
             origins = (*origins, Origin(UNORDERED, node.start, node.end))
-        return Value(_joined((origins, arguments)))
+        return Value(joined((origins, arguments)))
 
     def _macro_call(self, node: Call, macro: Macro, scope: Scope) -> Value:
         macro.called = True
@@ -602,7 +587,7 @@ class Flow:
                 elif origin.parameter >= first_default >= 0:
                     default = tag.expressions[origin.parameter - first_default]
                     found.append(self.evaluate(default, macro.scope).origins)
-        return Value(_joined(found))
+        return Value(joined(found))
 
     def _filter(self, node: Filter, scope: Scope) -> Value:
         name = node.name
@@ -615,14 +600,14 @@ class Flow:
             return self._part(node, value, str(node.arguments[0].value))
         origins = value.origins
         if name in SORTING:
-            origins = _ordered(origins)
+            origins = without_orders(origins)
         elif name in DRAWING_FILTERS:
             origins = (Origin(RANDOM_CHOICE, node.start, node.end), *origins)
         elif name in RELATIVE_FILTERS:
             if value.constant is _UNSET:
                 origins = (Origin(WRITTEN_TIME._replace(changes="minute"), node.start, node.end),)
         elif name in NOW_FILTERS:
-            origins = _now(node, _format_argument([node.value, *node.arguments]))
+            origins = of_now(node, format_argument([node.value, *node.arguments]))
         elif name in TIME_FILTERS:
             origins = _time_filter(node, value)
         elif name in HASH_FILTERS:
@@ -636,7 +621,7 @@ class Flow:
             origins = (*origins, Origin(UNORDERED, node.start, node.end))
         elif name in LISTING_FILTERS:
             origins = (*origins, Origin(LISTING, node.start, node.end))
-        return Value(_joined((origins, self._all(node.arguments, scope))))
+        return Value(joined((origins, self._all(node.arguments, scope))))
 
     def _size(self, node: Filter, scope: Scope) -> Value:
         """``messages | length``: the size of what grows with each turn; that of anything else stays."""
@@ -688,7 +673,7 @@ class Flow:
             if test.operator not in _BOOLEAN:
                 return self._all(test.operands, scope)
             self._depth += 1
-            found = _joined([self._compared(operand, scope) for operand in test.operands])
+            found = joined([self._compared(operand, scope) for operand in test.operands])
             self._depth -= 1
             return found
         if isinstance(test, IsTest):
@@ -714,21 +699,6 @@ _HANDLERS: dict[type[Expr], Callable[[Flow, Any, Scope], Value]] = {
 }
 
 
-def _joined(groups: Iterable[tuple[Origin, ...]]) -> tuple[Origin, ...]:
-    """All origins, each once, in order; beyond a number nobody reads the rest."""
-    found: dict[Origin, None] = {}
-    for group in groups:
-        for origin in group:
-            if len(found) < _MOST_ORIGINS:
-                found[origin] = None
-    return tuple(found)
-
-
-def _ordered(origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
-    """The same without what is only about the order."""
-    return tuple(origin for origin in origins if origin.nature.code not in ORDERS)
-
-
 def _add(name: str, value: Value, arguments: tuple[Origin, ...], scope: Scope) -> None:
     """``name.append(…)``: from here on the variable holds what the arguments hold, too."""
     if not arguments:
@@ -737,26 +707,7 @@ def _add(name: str, value: Value, arguments: tuple[Origin, ...], scope: Scope) -
     while holder is not None and name not in holder.names:
         holder = holder.outer
     target = holder if holder is not None and holder is not _BUILT_IN else scope
-    target.names[name] = value._replace(origins=_joined((value.origins, arguments)), path="", constant=_UNSET)
-
-
-def _now(node: Node, pattern: Const | None) -> tuple[Origin, ...]:
-    """The time of now, written with a format if there is one."""
-    origins = (Origin(CLOCK, node.start, node.end),)
-    return _written(origins, pattern) if pattern is not None and "%" in str(pattern.value) else origins
-
-
-def _now_tag(tag: Tag) -> tuple[Origin, ...]:
-    """``{% now 'utc', '%H:%M' %}`` prints the date where it says no format; ``{% now "H:i" %}`` has it at the first place."""
-    texts = [expression for expression in tag.expressions if isinstance(expression, Const) and isinstance(expression.value, str)]
-    origins = (Origin(CLOCK, tag.start, tag.end),)
-    if not texts or (len(texts) == 1 and _ZONE.fullmatch(str(texts[0].value))):
-        return _refined(origins, "day")
-    return _written(origins, texts[-1])
-
-
-def _has(origins: tuple[Origin, ...], code: str) -> bool:
-    return any(origin.nature.code == code for origin in origins)
+    target.names[name] = value._replace(origins=joined((value.origins, arguments)), path="", constant=_UNSET)
 
 
 def _covers(names: Collection[str], name: str) -> bool:
@@ -777,32 +728,9 @@ def _dotted(node: Expr) -> str:
     return ".".join([node.name, *reversed(parts)]) if isinstance(node, Name) else ""
 
 
-def _refined(origins: tuple[Origin, ...], changes: Changes) -> tuple[Origin, ...]:
-    """The same clock, written so that it changes as often as said."""
-    return tuple(
-        origin._replace(nature=origin.nature._replace(changes=changes)) if origin.nature.code == "PG101" else origin
-        for origin in origins
-    )
-
-
-def _written(origins: tuple[Origin, ...], pattern: Const) -> tuple[Origin, ...]:
-    """The same clock, written with a format."""
-    refined = _refined(origins, changes_of_format(str(pattern.value)))
-    return tuple(origin._replace(pattern=pattern) if origin.nature.code == "PG101" else origin for origin in refined)
-
-
-def _format_argument(arguments: list[Expr]) -> Const | None:
-    """The literal text among the arguments that says how a time is written."""
-    for argument in arguments:
-        value = argument.value if isinstance(argument, Keyword) else argument
-        if isinstance(value, Const) and isinstance(value.value, str) and value.value:
-            return value
-    return None
-
-
 def _time_filter(node: Filter, value: Value) -> tuple[Origin, ...]:
     """What ``value | strftime('%Y')`` prints: a clock if the value is one, or a variable that may be."""
-    pattern = _format_argument(node.arguments)
+    pattern = format_argument(node.arguments)
     origins = value.origins
     if value.constant in ("now", "today"):
         origins = (Origin(CLOCK, node.start, node.end),)
@@ -811,13 +739,5 @@ def _time_filter(node: Filter, value: Value) -> tuple[Origin, ...]:
     elif origins and value.path and origins[0].nature.code == UNKNOWN and not names_fixed_date(value.path):
         origins = (Origin(WRITTEN_TIME, node.start, node.end),)
         if "time" not in node.name and pattern is None:
-            origins = _refined(origins, "day")
-    return _written(origins, pattern) if pattern is not None else origins
-
-
-def _of_text(document: Document, placeholder: Any, origins: tuple[Origin, ...]) -> tuple[Origin, ...]:
-    """Origins of a placeholder of another syntax, which may write its format behind a colon: ``{now:%Y-%m-%d}``."""
-    if document.syntax != "format":
-        return origins
-    _, colon, pattern = document.text[placeholder.start : placeholder.end].rstrip("}").partition(":")
-    return _refined(origins, changes_of_format(pattern)) if colon and "%" in pattern else origins
+            origins = changing(origins, "day")
+    return written(origins, pattern) if pattern is not None else origins

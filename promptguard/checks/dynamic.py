@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 
 from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
-from promptguard.checks.bindings import Flow, Origin, Prefix, Print
+from promptguard.checks.bindings import Flow, Prefix, Print
 from promptguard.checks.literals import LiteralKind, volatile_literals
+from promptguard.checks.origins import Origin
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core import patterns as re
 from promptguard.core.finding import Fix, Severity

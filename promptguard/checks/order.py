@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Document, Hit, make_fix, shown
-from promptguard.checks.bindings import Flow, Origin, Prefix
+from promptguard.checks.bindings import Flow, Prefix
+from promptguard.checks.origins import Origin
 from promptguard.checks.volatile import ORDERS
 from promptguard.core.finding import Fix
 from promptguard.core.light import Any, Iterator, Mapping
