@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     regex = re.compile
 else:
-    from _collections import _count_elements as count_elements  # noqa: F401
+    from _collections import _count_elements as count_elements  # noqa: F401 - others take it from here
     from _collections import _tuplegetter
-    from _collections_abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence  # noqa: F401
+    from _collections_abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence  # noqa: F401 - likewise
     from _functools import _lru_cache_wrapper
 
     class _Words:

@@ -6,6 +6,7 @@ keeps that of a module, and the next process gives it to ``_sre``, the matcher b
 is kept holds for the very interpreter that made it, and where anything is not as expected ``re.compile`` does it.
 """
 
+# ruff: noqa: PTH103, PTH105, PTH108, PTH117, PTH118, PTH120, PTH123 - pathlib takes longer to import than all that is done here
 from __future__ import annotations
 
 import os
@@ -92,10 +93,10 @@ def keep() -> None:
         return
     beside = f"{path}.{os.getpid()}"  # renamed when it is whole: others may read and write at the same time
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
-        with open(beside, "xb") as file:  # noqa: PTH123
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(beside, "xb") as file:
             file.write(data)
-        os.replace(beside, path)  # noqa: PTH105
+        os.replace(beside, path)
     except OSError:
         _remove(beside)
 
@@ -108,7 +109,7 @@ def _anew(key: tuple[str | bytes, int]) -> Pattern[Any]:
 
 
 def _from_kept(key: tuple[str | bytes, int]) -> Pattern[Any] | None:
-    global _kept  # noqa: PLW0603
+    global _kept  # noqa: PLW0603 - a process reads it once
     if _kept is None:
         _kept = _read()
     code = _kept.get(key)
@@ -117,7 +118,7 @@ def _from_kept(key: tuple[str | bytes, int]) -> Pattern[Any] | None:
     import marshal
 
     try:
-        import _sre  # type: ignore[import-not-found]
+        import _sre  # type: ignore[import-not-found]  # has no stubs, as the internals below have none
 
         flags, words, *rest = marshal.loads(code)  # noqa: S302 - of the user's own
         found: Pattern[Any] = _sre.compile(key[0], flags, memoryview(words).cast("I").tolist(), *rest)
@@ -134,14 +135,14 @@ def _read() -> dict[tuple[str | bytes, int], bytes]:
 
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with open(descriptor, "rb") as file:  # noqa: PTH123
+        with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             if status.st_mode & 0o170000 != 0o100000 or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
                 return {}  # no file, or another's: it is code, so it has to be one's own
             data = file.read(_MOST_BYTES)
         if _hash(data[_HASH:]) != data[:_HASH]:
             return {}  # damaged; it would match something else, or nothing
-        version, kept = marshal.loads(memoryview(data)[_HASH:])  # noqa: S302
+        version, kept = marshal.loads(memoryview(data)[_HASH:])  # noqa: S302 - likewise
     except (ImportError, OSError, EOFError, ValueError, TypeError):
         return {}
     return kept if version == sys.version and isinstance(kept, dict) else {}
@@ -156,7 +157,7 @@ def _hash(data: bytes) -> bytes:
 
 def _remove(path: str) -> None:
     try:
-        os.unlink(path)  # noqa: PTH108
+        os.unlink(path)
     except OSError:
         return
 
@@ -183,7 +184,7 @@ def _code(pattern: str | bytes, flags: int) -> bytes:
 def _path() -> str | None:
     """The file of the patterns; a relative cache folder does not count, as the XDG base directory specification has it."""
     folder = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or ""
-    if not os.path.isabs(folder):  # noqa: PTH117
-        folder = os.path.join(os.environ.get("HOME", ""), ".cache")  # noqa: PTH118
+    if not os.path.isabs(folder):
+        folder = os.path.join(os.environ.get("HOME", ""), ".cache")
     tag: str | None = sys.implementation.cache_tag
-    return f"{folder}/promptguard/patterns.{tag}" if tag and os.path.isabs(folder) else None  # noqa: PTH117
+    return f"{folder}/promptguard/patterns.{tag}" if tag and os.path.isabs(folder) else None

@@ -1,6 +1,5 @@
 """Check one file: read it, run the detectors of its documents, and make records of what they find."""
 
-# ruff: noqa: PTH100, PTH113, PTH118 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
@@ -8,17 +7,17 @@ import os
 from promptguard.checks.base import PREFIX, TOKENS_BEHIND, Detector, Document, Hit, detectors, shown
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
-from promptguard.core.files import read_text
 from promptguard.core.finding import Fix, Severity
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, regex
 from promptguard.core.source import Source, Span
 from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
 from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
-from promptguard.linting.select import ALWAYS, Exceptions, parts_below, selected_codes
-from promptguard.linting.settings import DIRECTIVE, MAX_BYTES, UNUSED, PromptDeclaration, Settings
+from promptguard.linting.select import ALWAYS, Exceptions, selected_codes
+from promptguard.linting.settings import DIRECTIVE, UNUSED, Settings
 from promptguard.parse.template_nodes import Tag
 
 if TYPE_CHECKING:
+    from promptguard.linting.named_prompts import NamedPrompts
     from promptguard.linting.result import Counts
     from promptguard.linting.suppress import Suppressions
 
@@ -81,7 +80,11 @@ class Checker:
             for code, rule in RULES.items()
         }
         self._options["tokenizer"] = {"name": settings.tokenizer}
-        self._prompts = _Prompts(settings)
+        self._prompts: NamedPrompts | None = None
+        if any(declaration.name is not None for declaration in settings.prompts):
+            from promptguard.linting.named_prompts import NamedPrompts
+
+            self._prompts = NamedPrompts(settings)
 
     def check(
         self,
@@ -235,7 +238,8 @@ class Checker:
             tokens = hit.tokens_lost
             measured = rule.area == "chat-templates" or hit.code in ALWAYS  # by rendering, or it costs nothing
             if tokens is None and not measured and document is not None and block in PREFIX and document.regions:
-                tokens = coster.tokens_behind(self._prompts.documents(path, document, documents), document, hit.start)
+                whole = documents if self._prompts is None else self._prompts.documents(path, document, documents)
+                tokens = coster.tokens_behind(whole, document, hit.start)
             message = hit.message.replace(TOKENS_BEHIND, "1 token" if tokens == 1 else f"{tokens or 0:,} tokens")
             key = key_of(hit.code, span)
             numbers[key] = numbers.get(key, 0) + 1
@@ -410,56 +414,6 @@ def _joined(path: str, results: Sequence[FileResult]) -> FileResult:
 def _severity(severity: Severity, changes: str | None, tokens: int | None) -> Severity:
     """What every new conversation computes again is an error where it is much."""
     return "error" if severity == "warning" and changes == "conversation" and (tokens or 0) >= _MUCH else severity
-
-
-class _Prompts:
-    """The prompts that the configuration makes of several files; their documents are read when a cost asks for them."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._declared: dict[str, list[PromptDeclaration]] = {}
-        for declaration in settings.prompts:
-            if declaration.name is not None:
-                self._declared.setdefault(declaration.name, []).append(declaration)
-        self._read: dict[str, list[Document]] = {}
-
-    def documents(self, path: str, document: Document, own: Sequence[Document]) -> Sequence[Document]:
-        """All documents of the prompt that a document of a file belongs to, in the order of their files."""
-        name = document.prompt
-        if name is None or name not in self._declared:
-            return own
-        if name not in self._read:
-            self._read[name] = list(self._load(name))
-        place = os.path.abspath(path)
-        others = [other for other in self._read[name] if other.prompt == name and os.path.abspath(other.file.path) != place]
-        before = [other for other in others if os.path.abspath(other.file.path) < place]
-        return [*before, *own, *others[len(before) :]]
-
-    def _load(self, name: str) -> Iterator[Document]:
-        for path in sorted(self._files(name)):
-            try:
-                text = read_text(path, limit=MAX_BYTES)
-                documents = read_documents(path, text, self._settings, bom=False, named=True)
-            except InputError:
-                continue  # it is said where the file itself is checked
-            yield from documents
-
-    def _files(self, name: str) -> set[str]:
-        from promptguard.core.discover import find_files
-
-        root = self._settings.root
-        found: set[str] = set()
-        for declaration in self._declared[name]:
-            plain = os.path.join(root, declaration.path.lstrip("/"))
-            if os.path.isfile(plain):
-                found.add(plain)
-                continue
-            from promptguard.core.ignore import Patterns
-
-            patterns = Patterns([declaration.path])
-            targets = find_files([root], (), also=lambda path, patterns=patterns: patterns.covers(parts_below(path, root)))  # type: ignore[misc]
-            found.update(target.path for target in targets if target.error is None)
-        return found
 
 
 def _suppressions(file: Source, documents: Sequence[Document]) -> Suppressions | None:
