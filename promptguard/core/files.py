@@ -82,6 +82,22 @@ def read_head(path: StrPath, *, size: int, what: str = "the file") -> bytes:
     return data
 
 
+def read_found(path: str, *, size: int) -> bytes:
+    """The same for a file that a walk through its folder has shown to be a regular one, ``size`` small: with the fewest calls.
+
+    Raises:
+        InputError: as ``open_regular``.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+        try:
+            return os.read(descriptor, size)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError):
+        return read_head(path, size=size)  # says what is wrong
+
+
 def read_text(path: StrPath, *, limit: int, what: str = "the file") -> str:
     """The content of a UTF-8 file, line ends as they are, a byte order mark removed.
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from promptguard.core.errors import InputError, PromptguardError
-from promptguard.core.files import decode_text, read_bytes, read_head, rewrite_file
+from promptguard.core.files import decode_text, read_bytes, read_found, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
 from promptguard.linting.result import Counts, FileResult, LintResult, Record
 from promptguard.linting.select import ALWAYS
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
+_MANY = 2_000  # files from which further processes look through a part of them
 _CHUNK = 64 << 10  # bytes that a process is given at a time
 _MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as a chat template does
 SUFFIXES = (
@@ -58,7 +58,7 @@ _Answer = tuple[FileResult, "str | None", int]  # what is found, the key to keep
 
 
 def lint_files(
-    targets: Iterable[Target],
+    targets: Sequence[Target],
     settings: Settings,
     *,
     jobs: int | None = None,
@@ -84,9 +84,7 @@ def lint_files(
     keep = cache if all(item.name is None for item in settings.prompts) else None  # else a result may depend on other files
     done: list[tuple[Target, FileResult | None]] = []
     waiting: list[_Job] = []
-    sieve = _Sieve(settings, keep)
-    for target in targets:
-        result, size = sieve.result(target)
+    for target, result, size in _sift(targets, settings, keep, jobs):
         done.append((target, result))
         if result is None:
             waiting.append(_Job(target.path, target.named, size, target.error))
@@ -249,6 +247,30 @@ def exit_code(result: LintResult, *, paths_given: bool, exit_zero: bool = False)
     return 3 if paths_given and not result.files else 0
 
 
+def _sift(
+    targets: Sequence[Target], settings: Settings, cache: Cache | None, jobs: int | None
+) -> Iterator[tuple[Target, FileResult | None, int]]:
+    """The files, each with its result and its size as ``_Sieve.result`` gives them."""
+    sieve = _Sieve(settings, cache)
+    if len(targets) < _MANY or jobs == 1:
+        for target in targets:
+            yield target, *sieve.result(target)
+        return
+    from promptguard.linting.shares import left_out
+
+    theirs = _Sieve(settings, None)
+    answers = left_out(targets, lambda target: theirs.result(target)[0] is not None, jobs or os.cpu_count() or 1)
+    try:
+        for target, out in zip(targets, answers, strict=True):
+            yield target, *((_unchecked(target.path), 0) if out else sieve.result(target))
+    finally:
+        answers.close()
+
+
+def _unchecked(path: str) -> FileResult:
+    return _new(FileResult, (path, *_UNCHECKED))  # there may be many thousands
+
+
 class _Sieve:
     """Takes out the files that need not be checked, or not again."""
 
@@ -268,11 +290,11 @@ class _Sieve:
 
                 stamp = model_stamp(path, named=named)
                 if stamp is None:
-                    return FileResult(path, checked=False), 0
+                    return _unchecked(path), 0
                 return self._kept(target, stamp, _MODEL_COSTS), _MODEL_COSTS
-            data = read_head(path, size=_HEAD)
+            data = read_head(path, size=_HEAD) if named else read_found(path, size=_HEAD)
             if not named and not self._holds(path, data):
-                return _new(FileResult, (path, *_UNCHECKED)), 0  # there may be many thousands
+                return _unchecked(path), 0
             if len(data) == _HEAD:
                 data = read_bytes(path, limit=MAX_BYTES)
             found = self._kept(target, data, len(data))
@@ -365,13 +387,12 @@ def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, kee
 
 def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Iterator[_Answer]:
     import multiprocessing
-    import threading
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    # A forked process starts at once, but a fork next to threads can inherit a lock that nobody releases.
-    forks = sys.platform == "linux" and threading.active_count() == 1
-    context = multiprocessing.get_context("fork" if forks else "spawn")
+    from promptguard.linting.shares import may_fork
+
+    context = multiprocessing.get_context("fork" if may_fork() else "spawn")  # a forked process starts at once
     chunks = list(_chunks(waiting))
     workers = min(jobs, len(chunks))
     others = multiprocessing.active_children()

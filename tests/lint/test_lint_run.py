@@ -13,6 +13,7 @@ import pytest
 
 from promptguard.core.errors import PromptguardError
 from promptguard.linting import run as run_module
+from promptguard.linting import shares
 from promptguard.linting.check import Checker
 from promptguard.linting.load import make_plan
 from promptguard.linting.result import FileResult, LintResult, Record
@@ -93,7 +94,7 @@ def test_the_hash_seed_does_not_show(many: Path, seed: str) -> None:
 def test_a_process_that_ends_is_said(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "_PAYS_FROM", 1)
     monkeypatch.setattr(run_module, "_check_job", lambda *_: os._exit(1))
-    monkeypatch.setattr(threading, "active_count", lambda: 1)  # the server of other tests may run: a fork inherits the stand-in
+    monkeypatch.setattr(shares, "may_fork", lambda: True)  # whatever threads run: a fork inherits the stand-in
     with pytest.raises(PromptguardError, match="a process that checks files ended unexpectedly; run it again with --jobs 1"):
         lint(".", jobs=2)
 
@@ -159,14 +160,14 @@ def test_paths_that_lead_to_no_file(folder: Path) -> None:
 def test_a_file_that_vanishes_or_changes_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.j2", "b.j2"):
         (folder / name).write_text("Be brief.\n")
-    read = run_module.read_head
+    read = run_module.read_found
 
     def late(path: str, *, size: int) -> bytes:
         data = read(path, size=size)
         Path(path).unlink() if path == "a.j2" else Path(path).write_text(CLOCK)
         return data
 
-    monkeypatch.setattr(run_module, "read_head", late)
+    monkeypatch.setattr(run_module, "read_found", late)
     assert found() == [("a.j2", "PG901"), ("b.j2", "PG101")]
 
 
