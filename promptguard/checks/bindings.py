@@ -6,8 +6,6 @@ may bind counts, a branch that can never run does not. Nothing is rendered.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from promptguard.checks.base import PREFIX, Document
 from promptguard.checks.origins import (
     Origin,
@@ -50,7 +48,7 @@ from promptguard.checks.volatile import (
     of_declared,
     of_variable,
 )
-from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple
+from promptguard.core.light import Any, Callable, Collection, Iterable, Iterator, NamedTuple, bisect_right
 from promptguard.parse.template_nodes import (
     Attr,
     Block,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-
 from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
 from promptguard.checks.bindings import Flow, Prefix, Print
-from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.origins import Origin
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core import patterns as re
 from promptguard.core.finding import Fix, Severity
-from promptguard.core.light import Any, Iterator, Mapping, regex
+from promptguard.core.light import TYPE_CHECKING, Any, Iterator, Mapping, bisect_left, bisect_right, regex
 from promptguard.parse.template_nodes import Block, Name, Node, Output, Text
+
+if TYPE_CHECKING:
+    from promptguard.checks.literals import LiteralKind
 
 MIN_STATIC_CHARACTERS = 1_000
 """Default of the option of PG106: code points of static text behind a variable from which on it is reported."""
@@ -44,6 +44,8 @@ _PASTED: dict[LiteralKind, tuple[str, str]] = {
     "id": ("PG102", "an id that was pasted in"),
     "temp-path": ("PG102", "a temporary path with a random part"),
 }
+_IN_PASTED = (*"0123456789", "/home/", "/Users/", "/tmp/", "/var/", "\\Users\\", "\\Temp\\")  # noqa: S108 - looked for in a text
+"""Each such value has a digit, or is a path."""
 _SEVERITY: dict[Changes, Severity] = {
     "request": "error",
     "minute": "error",
@@ -87,6 +89,10 @@ class _Report:
 
     def _pasted(self) -> Iterator[Hit]:
         """Values in the static text that only one rendering or one request can have."""
+        if not any(sign in self._document.text for sign in _IN_PASTED):
+            return
+        from promptguard.checks.literals import volatile_literals
+
         starts = [start for start, _ in self._flow.texts]
         for literal in volatile_literals(self._document.text):
             if literal.kind not in _PASTED or literal.changes == "deployment":

@@ -8,11 +8,9 @@ that somebody wrote down, and so is one that is shown as an example.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from promptguard.checks.base import Changes
 from promptguard.core import patterns as re
-from promptguard.core.light import Callable, Iterator, Literal, NamedTuple, Sequence, regex
+from promptguard.core.light import Callable, Iterator, Literal, NamedTuple, Sequence, bisect_right, regex
 
 LiteralKind = Literal["clock", "id", "temp-path", "environment"]
 

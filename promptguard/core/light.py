@@ -12,6 +12,9 @@ TYPE_CHECKING = False  # which type checkers take for true
 
 if TYPE_CHECKING:
     import re
+    from bisect import bisect_left as bisect_left
+    from bisect import bisect_right as bisect_right
+    from bisect import insort as insort
     from collections.abc import Callable as Callable
     from collections.abc import Collection as Collection
     from collections.abc import Iterable as Iterable
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
 
     regex = re.compile
 else:
-    from _collections import _count_elements as count_elements  # noqa: F401 - others take it from here
+    from _bisect import bisect_left, bisect_right  # noqa: F401 - others take them from here
+    from _bisect import insort_right as insort  # noqa: F401 - likewise
+    from _collections import _count_elements as count_elements  # noqa: F401 - likewise
     from _collections import _tuplegetter
     from _collections_abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence  # noqa: F401 - likewise
     from _functools import _lru_cache_wrapper

@@ -5,7 +5,7 @@ The classes are written out: what a dataclass costs to import would be half of t
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from promptguard.core.light import bisect_right
 
 
 class Span:

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from promptguard.checks.base import BLOCKS, Block, Document
 from promptguard.core import patterns as re
-from promptguard.core.light import Callable, Iterable, Iterator, NamedTuple, Sequence, lru_cache, regex
+from promptguard.core.light import Callable, Iterable, Iterator, NamedTuple, Sequence, bisect_right, lru_cache, regex
 from promptguard.parse.template_nodes import Text
 from promptguard.prompts.counting import BUNDLED, Counter, counter
 

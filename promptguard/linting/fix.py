@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from promptguard.core.light import NamedTuple
+from promptguard.core.light import NamedTuple, bisect_left
 from promptguard.linting.result import FileResult, FixEdit, RecordedFix
 from promptguard.linting.select import ALWAYS
 

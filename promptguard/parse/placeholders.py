@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from promptguard.core import patterns as re
-from promptguard.core.light import Callable, Iterator, Sequence
+from promptguard.core.light import Callable, Iterator, Sequence, bisect_right
 from promptguard.parse.template_nodes import Expr
 
 Found = tuple[int, int, Expr | None]

@@ -7,10 +7,8 @@ It is here for the time that it takes to start: some milliseconds, without a lib
 
 from __future__ import annotations
 
-from bisect import insort
-
 from promptguard.core.errors import InputError
-from promptguard.core.light import count_elements, regex
+from promptguard.core.light import count_elements, insort, regex
 
 _MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"  # out of the model, by scripts/build_tiny_model.py
 

@@ -22,9 +22,20 @@ from promptguard.linting.shares import left_out, may_fork
 ROOT = Path(__file__).resolve().parents[2]
 
 
+started: list[int] = []
+
+
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few files are many, and threads of the test session are no reason not to fork."""
+    fork = shares._fork
+
+    def counted(work: Any) -> int:
+        started.append(fork(work))
+        return started[-1]
+
+    started.clear()
+    monkeypatch.setattr(shares, "_fork", counted)
     monkeypatch.setattr(shares, "PAYS_FROM", 10)
     monkeypatch.setattr(run_module, "_MANY", 20)
     monkeypatch.setattr(shares, "may_fork", lambda: True)
@@ -42,11 +53,14 @@ def open_files() -> list[str]:
 
 
 def no_child() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return True
-    return False
+    """Whether all that were started have ended and were waited for."""
+    for process in started:
+        try:
+            os.waitpid(process, os.WNOHANG)
+        except ChildProcessError:
+            continue
+        return False
+    return True
 
 
 def here(answer: Callable[[int], bool]) -> Callable[[int], bool]:
@@ -64,6 +78,7 @@ def here(answer: Callable[[int], bool]) -> Callable[[int], bool]:
 def test_the_first_share_is_the_callers_and_the_others_are_answered(workers: int, own: int) -> None:
     third = [number % 3 == 0 for number in range(1000)]
     assert ask(1000, here(lambda number: third[number]), workers) == [False] * own + third[own:]
+    assert len(started) == min(workers, 100) - 1
 
 
 def test_more_answers_than_a_pipe_holds() -> None:
@@ -73,11 +88,13 @@ def test_more_answers_than_a_pipe_holds() -> None:
 @pytest.mark.parametrize(("count", "workers"), [(0, 8), (19, 8), (1000, 1)])
 def test_few_files_or_one_process_are_not_shared(count: int, workers: int) -> None:
     assert ask(count, here(lambda _: True), workers) == [False] * count
+    assert started == []
 
 
 def test_nothing_is_shared_where_a_fork_is_not_safe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shares, "may_fork", lambda: False)
     assert ask(1000, lambda _: True, 4) == [False] * 1000
+    assert started == []
 
 
 def test_what_a_process_that_fails_does_not_say_is_left_to_the_caller() -> None:
@@ -175,6 +192,7 @@ def test_files_are_looked_through_by_several_processes(folder: Path, monkeypatch
 
     monkeypatch.setattr(run_module._Sieve, "result", counted)
     assert lint(4) == alone
+    assert len(started) == 3
     assert no_child()
     files = [target.path for target in find_targets((), make_plan({}))]
     assert looked[: len(files) // 4] == files[: len(files) // 4]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from promptguard.checks.base import BLOCKS, Block, Embedding, Region
 from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
-from promptguard.core.light import Iterable, Sequence
+from promptguard.core.light import Iterable, Sequence, bisect_right
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.template_nodes import Block as Statement
 from promptguard.parse.template_nodes import Node, Template, Text

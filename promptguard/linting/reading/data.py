@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from promptguard.checks.base import Block, Document, Embedding, Region
 from promptguard.core.errors import InputError
-from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, regex
+from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, bisect_left, bisect_right, regex
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
