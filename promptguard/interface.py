@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from promptguard.core.config import check_arguments
+from promptguard.core.config_values import check_arguments
 from promptguard.core.errors import ConfigError, PromptguardError
 from promptguard.core.options import LINT_OPTIONS, REPLAY_OPTIONS
 from promptguard.core.wording import named_type, say_of_arguments

@@ -269,11 +269,30 @@ _MODULES: dict[Kind, tuple[str, ...]] = {
 }
 
 
+_SIGNS = {
+    "order": (
+        *("set(", "_set", "Set", "|set", "| set", "union(", "intersection(", "difference("),
+        *("listdir", "glob", "iterdir", "walk(", "scandir"),
+    )
+}
+"""One of these is in every document in which a module finds something: for most it is not even imported."""
+
+
 @lru_cache(maxsize=None)
 def detectors(kind: Kind) -> tuple[tuple[str, Detector], ...]:
     """Name and detector of each module that looks at documents of a kind."""
-    return tuple((name, _module(f"promptguard.checks.{name}").check) for name in _MODULES[kind])
+    return tuple((name, _where_signs(name) if name in _SIGNS else _detector(name)) for name in _MODULES[kind])
 
 
-def _module(name: str) -> Any:
-    return __import__(name, fromlist=["check"])  # importlib itself takes longer to import than one of them
+def _detector(name: str) -> Detector:
+    # importlib itself takes longer to import than one of them
+    check: Detector = __import__(f"promptguard.checks.{name}", fromlist=["check"]).check
+    return check
+
+
+def _where_signs(name: str) -> Detector:
+    def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
+        if any(sign in document.text for sign in _SIGNS[name]):
+            yield from _detector(name)(document, options)
+
+    return check

@@ -10,21 +10,11 @@ from promptguard.core.finding import Fix
 from promptguard.core.light import Any, Iterator, Mapping
 from promptguard.parse.template_nodes import Attr, Call, Expr, Filter, Item, Name, Output
 
-_HINTS = (
-    *("set(", "_set", "Set", "|set", "| set", "union(", "intersection(", "difference("),
-    *("listdir", "glob", "iterdir", "walk(", "scandir"),
-)
-"""A document without any of these has nothing to report, so that most are not looked at twice."""
-
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
     """The findings of PG201 and PG204 in one prompt."""
     prefix = Prefix(document)
-    if (
-        not prefix.starts
-        or (not document.placeholders and document.template is None)
-        or not any(hint in document.text for hint in _HINTS)
-    ):
+    if not prefix.starts or (not document.placeholders and document.template is None):
         return
     flow = Flow(document, prefix)
     expressions = _printed_expressions(document)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from promptguard.core.config import check_arguments
+from promptguard.core.config_values import check_arguments
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
 from promptguard.core.options import PROBE_OPTIONS
 from promptguard.core.wording import named_type
