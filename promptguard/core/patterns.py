@@ -80,7 +80,7 @@ def sub(pattern: AnyStr, replacement: AnyStr | Callable[[Match[AnyStr]], AnyStr]
 def keep() -> None:
     """Keep what this process compiled for those to come. Where that cannot be, they compile it themselves."""
     path = _path()
-    if not _new or path is None or sys.dont_write_bytecode:
+    if not _new or path is None:
         return
     import marshal
 
