@@ -13,7 +13,7 @@ from promptguard.core.light import NamedTuple, regex
 Wanted = Callable[[str], object]
 """Asked for a stretch of text whether it is worth reading: a quick search for a word that matters."""
 
-MAX_COMMANDS = 1000
+MAX_COMMANDS = 100_000
 """Commands of one file that are read; nobody starts more servers in one."""
 _TALK = frozenset({"echo", "printf", "grep", "egrep", "fgrep", "rg", "logger"})
 _BEFORE_COMMAND = frozenset({"sudo", "exec", "time", "if", "then", "else", "do", "!", "{"})
