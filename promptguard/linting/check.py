@@ -156,9 +156,9 @@ class Checker:
         self.hurried = any(document.hurried for document in documents)
         return judged[0] if len(judged) == 1 else _joined(path, judged)
 
-    def is_prompt(self, path: str) -> bool:
-        """Whether a file is meant to be checked, as its name or the configuration says."""
-        return may_hold_prompt(path.replace(os.sep, "/"), b"") or is_declared(path, self._settings)
+    def is_prompt(self, path: str, head: bytes = b"") -> bool:
+        """Whether a file is meant to be checked, as its name, its first bytes or the configuration says."""
+        return may_hold_prompt(path.replace(os.sep, "/"), head) or is_declared(path, self._settings)
 
     def unreadable(self, path: str, error: InputError, text: str = "") -> FileResult:
         """The result for a file that cannot be read, at the place in its text that the error names."""

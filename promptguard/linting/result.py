@@ -92,7 +92,7 @@ class FileResult(NamedTuple):
         checked: it holds something to check.
         records: the findings, in the order of their places.
         suppressed: findings that a comment, the configuration or the baseline suppresses.
-        reason: why it was not checked although it was named, ``None`` otherwise.
+        reason: why it was not checked although it was named or seems to hold a prompt, ``None`` otherwise.
         includes: it is a template that takes in other files (``include``, ``extends``, ``import``): what they print is not known.
         rest: the findings that are too many to be among the records: code, hash of the lines, and how many there are.
         mends: a note that is not shown has a safe fix.
@@ -116,7 +116,7 @@ class LintResult(NamedTuple):
         files: files that hold something to check and could be judged.
         looked_at: files that were read.
         suppressed: findings not reported.
-        skipped: named files that hold nothing to check, with the reason.
+        skipped: files that were not checked, although they were named or seem to hold a prompt, with the reason.
         fixed: fixes applied.
         including: templates that take in other files, which are not followed.
         more: findings that are too many to be among the records; the last record of their rule in their file says so.

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
-_MANY = 2_000  # files from which further processes look through a part of them
+_MANY = 2_000  # files from which further processes look through a part of them,
+_SAMPLE = 256  # and those by which is seen whether that pays
 _CHUNK = 64 << 10  # bytes that a process is given at a time
 _MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as a chat template does
 SUFFIXES = (
@@ -252,19 +253,25 @@ def _sift(
 ) -> Iterator[tuple[Target, FileResult | None, int]]:
     """The files, each with its result and its size as ``_Sieve.result`` gives them."""
     sieve = _Sieve(settings, cache)
-    if len(targets) < _MANY or jobs == 1:
-        for target in targets:
+    alone = len(targets) if len(targets) < _MANY or jobs == 1 else _SAMPLE
+    left_out = 0
+    for target in targets[:alone]:
+        result, size = sieve.result(target)
+        left_out += result is not None and not result.checked
+        yield target, result, size
+    if 2 * left_out < alone:  # most are prompts: what other processes say saves nothing
+        for target in targets[alone:]:
             yield target, *sieve.result(target)
-        return
-    from promptguard.linting.shares import left_out
+    elif alone < len(targets):
+        from promptguard.linting.shares import shared
 
-    theirs = _Sieve(settings, None)
-    answers = left_out(targets, lambda target: theirs.result(target)[0] is not None, jobs or os.cpu_count() or 1)
-    try:
-        for target, out in zip(targets, answers, strict=True):
-            yield target, *((_unchecked(target.path), 0) if out else sieve.result(target))
-    finally:
-        answers.close()
+        rest = targets[alone:]
+        answers = shared(rest, sieve.leaves_out, jobs or os.cpu_count() or 1)
+        try:
+            for target, out in zip(rest, answers, strict=True):
+                yield target, *((_unchecked(target.path), 0) if out else sieve.result(target))
+        finally:
+            answers.close()
 
 
 def _unchecked(path: str) -> FileResult:
@@ -279,8 +286,18 @@ class _Sieve:
         self._cache = cache
         self._may_hold: Callable[[str, bytes], bool] | None = None
 
+    def leaves_out(self, target: Target) -> bool:
+        """Whether a file that was found holds nothing to check, for certain and without the cache; quick."""
+        path, named, error = target
+        if named or error is not None or path[-5:].lower() == MODEL_SUFFIX:
+            return False
+        try:
+            return not self._holds(path, read_found(path, size=_HEAD))
+        except InputError:
+            return False
+
     def result(self, target: Target) -> tuple[FileResult | None, int]:
-        """The result of such a file; of another one ``None`` and its size, as far as it was read."""
+        """The result of a file that need not be checked; of another one ``None`` and its size, as far as it was read."""
         path, named, error = target
         if error is not None:
             return None, 0
@@ -326,10 +343,16 @@ def _is_declared(path: str, settings: Settings) -> bool:
 
 
 def _unreadable(checker: Checker, job: _Job, error: InputError) -> FileResult:
-    """A finding where the file was meant to be checked, as the user or its name says; else it is none of ours."""
+    """A finding where the file was meant to be checked, as the user or its name says; where its first bytes say so, the reason
+    why it was not; else it is none of ours.
+    """
     if job.named or job.error is not None or checker.is_prompt(job.path):
         return checker.unreadable(job.path, error)
-    return FileResult(job.path, checked=False)
+    try:
+        seems_prompt = checker.is_prompt(job.path, read_head(job.path, size=_HEAD))
+    except InputError:
+        seems_prompt = False
+    return FileResult(job.path, checked=False, reason=error.what if seems_prompt else None)
 
 
 def _decode(data: bytes, path: str) -> tuple[str, bool]:
