@@ -61,15 +61,17 @@ def fix_text(text: str, found: Mendable, look: Look, *, unsafe: bool) -> Fixed:
     for _ in range(_MAX_ROUNDS):
         mends = _agreeing(_candidates(found.mends, unsafe, left_out))
         good, after = _harmless(text, mends, found, look)
-        if not good:
+        applied = set(map(id, good))
+        left_out.update((mend.title, mend.edits) for mend in mends if id(mend) not in applied)
+        if not mends:
             break
+        if not good:
+            continue  # the others may be better
         edits = _edits(good)
         changed = _apply(text, edits)
         if hash(changed) in seen:
             break
         seen.add(hash(changed))
-        applied = set(map(id, good))
-        left_out.update((mend.title, mend.edits) for mend in mends if id(mend) not in applied)
         left_out = {(title, tuple(_moved(old, edits))) for title, old in left_out}
         text, found = changed, after
         count += len(good)

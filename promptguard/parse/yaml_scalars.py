@@ -106,6 +106,7 @@ class ScalarWriter:
         self._value = value = written.places.text
         self._first = len(value) - len(value.lstrip(" \n"))
         self._last = len(value.rstrip("\n"))
+        self._seen = len(value.rstrip(" \t\n"))
         # These are line breaks too, in YAML 1.1.
         self._odd = written.style != "double" and ("\u2028" in value or "\u2029" in value)
         self._checked = 0
@@ -217,7 +218,13 @@ class ScalarWriter:
         """Whether an edit leaves what says how deep the block is indented, and how it ends."""
         if start < self._first or (start == self._first and new[:1] in ("", " ", "\n", "\t")) or end > self._last:
             return False
-        return end < self._last or (new[-1] if new else self._value[start - 1]) != "\n"
+        if end < self._seen:
+            return True
+        left = new.rstrip(_BLANK)[-1:]
+        while not left:
+            start -= 1
+            left = self._value[start].strip(_BLANK)
+        return left != "\n"
 
 
 def _is_plain(value: str, around: str) -> bool:
