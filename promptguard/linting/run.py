@@ -8,7 +8,7 @@ import os
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_found, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
-from promptguard.linting.result import Counts, FileResult, LintResult, Record
+from promptguard.linting.result import Counts, FileResult, LintResult, Mend, Record
 from promptguard.linting.select import ALWAYS
 from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX, Settings
 
@@ -152,24 +152,27 @@ def fix_data(
     Raises:
         InputError: the content is no text.
     """
-    from promptguard.linting.fix import drops_bom, fix_text
+    from promptguard.linting.fix import Mendable, drops_bom, fix_text
 
     text, bom = _decode(data, path)
     keeps = bom
 
-    def check(text: str, *, fixing: bool = True) -> FileResult:
-        def again(known: Counts | None) -> FileResult:
-            return checker.check(path, text, bom=keeps, named=True, known=known, fixing=fixing)
+    def look(text: str) -> Mendable:
+        mends: list[Mend] = []
+        counts = baseline.known(path) if baseline is not None else None
+        return Mendable(checker.check(path, text, bom=keeps, named=True, known=counts, mends=mends), mends)
 
-        return again(None) if baseline is None else baseline.without(again(None), again)
+    def check(known: Counts | None) -> FileResult:
+        return checker.check(path, fixed.text, bom=keeps, named=True, known=known)
 
-    result = check(text)
-    if bom and drops_bom(result):
+    found = look(text)
+    if bom and drops_bom(found.mends):
         keeps = False
-        result = check(text)
-    fixed = fix_text(text, result, check, unsafe=unsafe)
+        found = look(text)
+    fixed = fix_text(text, found, look, unsafe=unsafe)
     before, after = "\ufeff" * bom + text, "\ufeff" * keeps + fixed.text
-    return check(fixed.text, fixing=False), Change(path, before, after, fixed.applied + (bom and not keeps))
+    result = check(None) if baseline is None else baseline.without(check(None), check)
+    return result, Change(path, before, after, fixed.applied + (bom and not keeps))
 
 
 def fix_file(
