@@ -44,6 +44,9 @@ _DATE = (
     rf"|{_MONTH}\.? [0-3]?\d(?:st|nd|rd|th)?,? (?:19|20)\d{{2}}"
     rf"|[0-3]?\d(?:st|nd|rd|th)?\.? (?:of )?{_MONTH}\.?,? (?:19|20)\d{{2}})"
 )
+_AS_DATE_PRINTS = (
+    rf"{_WEEKDAY}{_MONTH} [ 0-3]?\d \d\d:[0-5]\d:[0-5]\d (?:[A-Z]{{2,5}} )?(?:19|20)\d{{2}}"  # the command, and ctime()
+)
 _HEX = "[0-9a-fA-F]"
 _UUID = rf"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
@@ -54,7 +57,8 @@ _LONGEST = 200  # code points of a value in front of what triggers
 
 # Every value starts at the edge of a word and has a digit in it, or is a path.
 _VALUE = (
-    rf"(?<![\w./-])(?:(?P<clock>{_DATE}(?:(?:T|,? (?:at )?){_TIME})?|{_TIME}|1[5-9]\d{{8}}(?:\d{{3}}|\.\d{{1,9}})?)(?![\w-]|\.\d)"
+    rf"(?<![\w./-])(?:(?P<clock>{_AS_DATE_PRINTS}"
+    rf"|{_DATE}(?:(?:T|,? (?:at )?){_TIME})?|{_TIME}|1[5-9]\d{{8}}(?:\d{{3}}|\.\d{{1,9}})?)(?![\w-]|\.\d)"
     rf"|(?P<id>{_UUID}|(?=[A-Za-z_-]{{0,24}}\d)[A-Za-z0-9][A-Za-z0-9_-]{{4,127}})(?![\w/@-]|\.\w|:/))"
     r"|(?P<temp>(?<![\w.])(?:/private)?(?:/var/folders|/var/tmp|/tmp)/[\w./+-]{1,200}"
     r"|(?<!\w)[A-Za-z]:\\[\w\\ ~.-]{0,80}?\\Temp\\[\w\\.-]{1,120})"
@@ -65,9 +69,13 @@ _VALUE = (
 # in quotes is no label: a prompt that shows JSON shows an example.
 _LINK = r"(?:['\u2019]s?)?[\s`*_>]{0,4}(?:[:=|]|\b(?:is|was|at|on)\b)?[\s\"'`*_<(\[]{0,4}(?:it is |is )?$"
 _NOW = (
-    r"(?i)\b(?<!\bif )(?<!\bwhen )(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?"
+    r"(?i)\b(?:(?:today|now)(?:'s|\u2019s)?(?:[ _-](?:date|day|time))?"
     r"|(?:current|server|system)[ _-]?(?:local[ _-])?(?:date|time|day|timestamp|datetime)(?:(?:[ _/&-]| and )time)?"
     r"|(?:it|time) is (?:now|currently))" + _LINK
+)
+_CONDITION = (
+    r"(?i)\b(?:if|when(?:ever)?|until|till|unless|while|once|after|before|whether|assum(?:e|ing)|suppos(?:e|ing)|imagine|pretend)"
+    r"(?: that)?(?: the)? $"
 )
 _SAYS_TIME = r"(?i)time|now|currently"
 _NOW_WORDS = ("now", "date", "time", "day", "current")  # one of these is in every such label
@@ -159,11 +167,13 @@ def _clock(text: str, match: re.Match[str]) -> Changes | None:
     colons = value.count(":")
     is_epoch = value[0] == "1" and value.replace(".", "").isdigit() and len(value) >= 10
     has_date = colons == 0 or len(value) > 15
+    label = _label(_NOW, _NOW_WORDS, before)
+    if label is not None and re.search(_CONDITION, before[: label.start()]):
+        return None  # "if today is 2026-01-01"
     if is_epoch or (has_date and colons >= 1):
-        if _label(_NOW, _NOW_WORDS, before) or re.search(_STAMPED, before):
+        if label or re.search(_STAMPED, before):
             return "minute" if colons == 1 else "request"
         return None
-    label = _label(_NOW, _NOW_WORDS, before)
     if label is None and has_date and re.compile(_ENDS_SENTENCE).match(text, match.end(), match.end() + _BEFORE):
         label = _label(_MADE_ON, _MADE_WORDS, before)
     if label is None or (not has_date and not re.search(_SAYS_TIME, label.group())):
@@ -237,7 +247,7 @@ def _is_example(text: str, start: int, end: int) -> bool:
     line = text[max(0, start - _EXAMPLE_BEFORE) : start].rpartition("\n")[2]
     lower = line.lower()
     if any(word in lower for word in _EXAMPLE_WORDS):
-        sentence = re.split(r"(?<!\be\.g)(?<!\bi\.e)(?<!\be\.)(?<!\bi\.)[.;] ", line)[-1]
+        sentence = re.split(r"(?i)(?<!\be\.g)(?<!\bi\.e)(?<!\be\.)(?<!\bi\.)[.;] ", line)[-1]
         if re.search(_EXAMPLE, sentence):
             return True
     if re.compile(_EXAMPLE_BEHIND).match(text, end, end + _BEFORE):

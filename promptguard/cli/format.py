@@ -22,7 +22,7 @@ _HELP = {option.name: option.help for option in FORMAT_OPTIONS}
 
 
 @click.command("format", short_help="Rewrite tool schemas in canonical form.")
-@click.argument("paths", nargs=-1, type=FILE)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change, and exit with 1 when something would.")
 @click.option("--wire", is_flag=True, help="Print the compact form of one file, as it goes to a model; write nothing.")
@@ -37,7 +37,7 @@ _HELP = {option.name: option.help for option in FORMAT_OPTIONS}
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when a file would change or none holds tool schemas.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def format_command(
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     check: bool,
     diff: bool,
     wire: bool,
@@ -67,7 +67,7 @@ def format_command(
     mode: Mode = "wire" if wire else "diff" if diff else "check" if check else "write"
     printer = Printer(mode, sys.stdout, sys.stderr, quiet=quiet)
     outcomes: list[Outcome] = []
-    if stdin_filename is not None or paths == (Path("-"),):
+    if stdin_filename is not None or paths == ("-",):
         outcome = _standard_input(stdin_filename, options)
         outcomes.append(outcome)
         printer.show_stream(outcome)
@@ -96,24 +96,22 @@ def _options(settings: dict[str, Any], *, wire: bool, written: bool) -> Options:
     )
 
 
-def _check_usage(paths: tuple[Path, ...], *, check: bool, diff: bool, wire: bool, stdin_filename: str | None) -> None:
-    stream = Path("-")
-    if stream in paths and len(paths) > 1:
+def _check_usage(paths: tuple[str, ...], *, check: bool, diff: bool, wire: bool, stdin_filename: str | None) -> None:
+    if "-" in paths and len(paths) > 1:
         raise ConfigError("- stands for standard input and cannot be combined with other paths", where="PATHS")
-    if stdin_filename is not None and paths not in ((), (stream,)):
+    if stdin_filename is not None and paths not in ((), ("-",)):
         raise ConfigError("formats standard input alone", where="--stdin-filename", hint="leave the paths out")
     if wire and (check or diff):
         raise ConfigError("prints a file and compares nothing", where="--wire", hint="leave --check and --diff out")
-    if wire and stdin_filename is None and (len(paths) != 1 or os.path.isdir(paths[0])):  # noqa: PTH112 - unlike that of pathlib it never fails
+    if wire and stdin_filename is None and (len(paths) != 1 or os.path.isdir(paths[0])):  # noqa: PTH112
         raise ConfigError("takes one file", where="--wire", hint="name it")
 
 
-def _find(paths: tuple[Path, ...], exclude: list[str], base: str, *, as_found: bool) -> list[Any]:
+def _find(paths: tuple[str, ...], exclude: list[str], base: str, *, as_found: bool) -> list[Any]:
     from promptguard.core.discover import exclude_rule, find_files
     from promptguard.formatting.documents import SUFFIXES
 
-    names = [str(path) for path in paths] or ["."]
-    return find_files(names, SUFFIXES, [exclude_rule(exclude, base)] if exclude else [], as_found=as_found)
+    return find_files(paths or (".",), SUFFIXES, [exclude_rule(exclude, base)] if exclude else [], as_found=as_found)
 
 
 def _standard_input(name: str | None, options: Options) -> Outcome:

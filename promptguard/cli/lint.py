@@ -93,7 +93,7 @@ def run(flags: Mapping[str, Any]) -> int:
     if flags["stdin_filename"] is not None:
         result, changes = _standard_input(flags, plan, baseline)
     else:
-        result, changes = _files(flags, plan, baseline, paths)
+        result, changes = _files(flags, plan, baseline, paths, reports)
     if reports:
         from promptguard.report.findings import write_report_files
 
@@ -144,7 +144,11 @@ def _baseline(plan: Plan) -> Baseline | None:
 
 
 def _files(
-    flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None, paths: Sequence[str]
+    flags: Mapping[str, Any],
+    plan: Plan,
+    baseline: Baseline | None,
+    paths: Sequence[str],
+    reports: Sequence[tuple[str, Any]],
 ) -> tuple[LintResult, list[Change]]:
     from promptguard.linting.run import collect, find_targets, fix_file, lint_files
 
@@ -174,7 +178,15 @@ def _files(
             result = result if flags["diff"] else after  # noqa: PLW2901
             changes += [change] if change is not None else []
         found.append(result)
+    _refuse_to_overwrite([result.path for result in found if result.checked] if reports else (), reports)
     return collect(found, fixed=0 if flags["diff"] else sum(change.fixes for change in changes)), changes
+
+
+def _refuse_to_overwrite(checked: Sequence[str], reports: Sequence[tuple[str, Any]]) -> None:
+    files = {os.path.realpath(path) for path in checked}
+    for form, path in reports:
+        if os.path.realpath(path) in files:
+            raise ConfigError("is one of the files that are checked", where=f"--report {form}={path}", hint="name another file")
 
 
 def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:

@@ -99,7 +99,7 @@ def _find(start: StrPath, explicit: StrPath | None) -> tuple[str, str, Any, bool
     folder = os.path.abspath(start)
     while True:
         own = os.path.join(folder, "promptguard.toml")
-        if os.path.isfile(own):
+        if os.path.lexists(own):  # a folder or a broken link is an error rather than no configuration
             text = _text(own)
             return own, text, _parse(own, text), False
         project = os.path.join(folder, "pyproject.toml")

@@ -65,7 +65,12 @@ def find_files(
         excluded: what to leave out.
         also: asked for each other file, with its absolute path, whether it is wanted.
         as_found: take files that are named, and lie below the current folder, only as if they were found there.
+
+    Raises:
+        InputError: a path is empty, as a variable of a shell that is not set is.
     """
+    if "" in paths:
+        raise InputError("a path is empty", where="PATHS", hint="name a file or a folder, . for the current one")
     if len(paths) == 1 and os.path.isdir(paths[0]):
         return list(_walk(os.path.normpath(paths[0]), suffixes, excluded, also))
     found: dict[str, Target] = {}

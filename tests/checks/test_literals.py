@@ -39,6 +39,8 @@ def found(text: str) -> list[tuple[str, str, str]]:
         ("User ID: u_8f3a2b1c9d", "u_8f3a2b1c9d", "id", "conversation"),
         ("The date format is YYYY-MM-DD, current date: 2024-05-05.", "2024-05-05", "clock", "day"),
         ('Say "hello". Today is "2026-11-29".', "2026-11-29", "clock", "day"),
+        ("Current time: Sun Nov 29 10:11:12 2026", "Sun Nov 29 10:11:12 2026", "clock", "request"),
+        ("Now: Mon Nov  9 10:11:12 CET 2026.", "Mon Nov  9 10:11:12 CET 2026", "clock", "request"),
     ],
 )
 def test_values_that_change(text: str, value: str, kind: str, changes: str) -> None:
@@ -49,6 +51,11 @@ def test_values_that_change(text: str, value: str, kind: str, changes: str) -> N
     "text",
     [
         "The start, e.g. 2024-05-01",
+        "E.g. /tmp/tmpab12cd34 is a path.",
+        "If today is 2026-01-01, say so.",
+        "Unless the current time is 10:00 or later, wait.",
+        "Assume that today is 2026-01-01.",
+        "Whenever now is 12:00, ask whether today is 2026-01-01.",
         "Generated at a time such as 2026-11-29T10:11:12Z",
         "Start time in ISO format: 2024-06-01T10:00:00",
         "Cutting Knowledge Date: December 2023",

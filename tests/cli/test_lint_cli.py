@@ -14,6 +14,7 @@ import pytest
 from processes import interruptible
 
 from promptguard.cli.main import main
+from promptguard.linting.settings import MAX_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -127,6 +128,36 @@ def test_reports(run: Run) -> None:
     assert Path("b.txt").read_text().startswith(FOUND)
     code, _, err = run("--report", "json=no/a.json")
     assert (code, err) == (2, "promptguard: error: no: there is no such folder; create it, or name another file for the report\n")
+
+
+def test_a_report_does_not_replace_a_prompt(run: Run) -> None:
+    write(system_j2=CLOCK)
+    assert run("-q", "--report", "json=./system.j2")[::2] == (
+        2,
+        "promptguard: error: --report json=system.j2: is one of the files that are checked; name another file\n",
+    )
+    assert Path("system.j2").read_text() == CLOCK
+    assert [run("-q", "--report", "json=lint.json")[0] for _ in range(2)] == [1, 1]  # its own report it replaces
+
+
+def test_a_path_is_not_empty(run: Run) -> None:
+    write(system_j2=CLOCK)
+    error = "promptguard: error: PATHS: a path is empty; name a file or a folder, . for the current one\n"
+    assert run("--fix", "--unsafe-fixes", "")[::2] == (2, error)
+    assert Path("system.j2").read_text() == CLOCK
+
+
+def test_a_large_prompt_that_was_found_is_not_passed_over_in_silence(run: Run) -> None:
+    Path("big.md").write_text("You are a helper.\n" * (MAX_BYTES // 18 + 1))
+    Path("latin.md").write_bytes(b"You are a helper. \xe9\n")
+    Path("data.md").write_bytes(b"Notes. \xe9\n")
+    code, out = concise(run)
+    assert code == 0
+    assert out.splitlines()[:2] == [
+        f"big.md: not checked: the file is larger than {MAX_BYTES:,} bytes",
+        "latin.md: not checked: the file is not UTF-8 (byte 18)",
+    ]
+    assert "data.md" not in out
 
 
 def test_statistics(run: Run) -> None:

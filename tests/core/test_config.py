@@ -91,6 +91,16 @@ def test_no_file(folder: Path) -> None:
     assert load_config(folder) == Config()
 
 
+def test_a_file_that_cannot_be_read_is_not_passed_over(folder: Path) -> None:
+    (folder / "promptguard.toml").symlink_to("gone.toml")
+    with pytest.raises(InputError, match=r"promptguard\.toml: the configuration file does not exist"):
+        load_config(folder)
+    (folder / "promptguard.toml").unlink()
+    (folder / "promptguard.toml").mkdir()
+    with pytest.raises(InputError, match=r"promptguard\.toml: the configuration file is a folder"):
+        load_config(folder)
+
+
 def test_paths_are_relative_to_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = own(folder, '[replay]\nsystem = "s.j2"\nreport = ["json=r.json"]')
     inner = folder / "a" / "b"

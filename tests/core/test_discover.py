@@ -7,6 +7,7 @@ import pytest
 from formatting.trees import write
 
 from promptguard.core.discover import Target, exclude_rule, find_files
+from promptguard.core.errors import InputError
 from promptguard.formatting.documents import SUFFIXES
 
 
@@ -26,6 +27,12 @@ def found(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
 
 def targets(*paths: str, exclude: tuple[str, ...] = ()) -> list[Target]:
     return find_files(paths, SUFFIXES, [exclude_rule(exclude, ".")])
+
+
+def test_an_empty_path_is_not_the_current_folder() -> None:
+    tree("a.json")
+    with pytest.raises(InputError, match="PATHS: a path is empty"):
+        found("")
 
 
 def test_suffixes() -> None:
