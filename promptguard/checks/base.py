@@ -252,6 +252,14 @@ def make_fix(document: Document, title: str, edits: Sequence[tuple[int, int, str
     return Fix(title, tuple(edit for edit in made if edit is not None), "safe" if safe else "unsafe")
 
 
+def mentions(text: str, words: Sequence[str]) -> bool:
+    """Whether a text has one of some words in it."""
+    for word in words:  # noqa: SIM110 - faster than any(), and asked of every file
+        if word in text:
+            return True
+    return False
+
+
 def shown(text: str, limit: int = 60) -> str:
     """A text for a message: in one line, cut where it is long; control and invisible characters as escapes."""
     if len(text) > limit:
@@ -296,7 +304,7 @@ def _detector(name: str) -> Detector:
 
 def _where_signs(name: str) -> Detector:
     def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
-        if any(sign in document.text for sign in _SIGNS[name]):
+        if mentions(document.text, _SIGNS[name]):
             yield from _detector(name)(document, options)
 
     return check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, shown
+from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, mentions, shown
 from promptguard.checks.bindings import Flow, Prefix, Print
 from promptguard.checks.origins import Origin
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
@@ -89,7 +89,7 @@ class _Report:
 
     def _pasted(self) -> Iterator[Hit]:
         """Values in the static text that only one rendering or one request can have."""
-        if not any(sign in self._document.text for sign in _IN_PASTED):
+        if not mentions(self._document.text, _IN_PASTED):
             return
         from promptguard.checks.literals import volatile_literals
 

@@ -6,7 +6,7 @@ do without.
 
 from __future__ import annotations
 
-from promptguard.checks.base import Document, Hit, byte_order_mark, make_fix
+from promptguard.checks.base import Document, Hit, byte_order_mark, make_fix, mentions
 from promptguard.core import patterns as re
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterator, Mapping, regex
 
@@ -66,7 +66,7 @@ def _trailing_whitespace(document: Document, literal: _Literal) -> Iterator[Hit]
 
 def _trailing(document: Document, literal: _Literal) -> Iterator[Range]:
     text = document.text
-    if not text.endswith((" ", "\t")) and not any(pair in text for pair in (" \n", "\t\n", " \r", "\t\r")):
+    if not text.endswith((" ", "\t")) and not mentions(text, (" \n", "\t\n", " \r", "\t\r")):
         return
     is_markdown = document.embedding is None and _MARKDOWN.search(document.source.path) is not None
     for match in _LINE_ENDS_IN_SPACE.finditer(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from promptguard.checks.base import mentions
 from promptguard.core import patterns as re
 from promptguard.core.light import regex
 from promptguard.parse.template_nodes import Block, Name, Template
@@ -78,7 +79,7 @@ def is_foreign_text(text: str) -> bool:
         begin = begin[leading.end() :] if leading else begin
     if begin.startswith(_FOREIGN_FIRST) or (begin[:1].isupper() and "=" in begin[:80]):
         foreign = re.match(_FOREIGN_START, begin) is not None
-    if not foreign and any(word in head for word in _FOREIGN_WORDS):
+    if not foreign and mentions(head, _FOREIGN_WORDS):
         foreign = re.search(_FOREIGN_ANYWHERE, head) is not None
     return foreign and not begins_like_prompt(begin)
 
