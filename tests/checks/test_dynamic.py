@@ -235,6 +235,11 @@ STAMPS = {
     "hdr: v=1; cch=36ee5;": "PG102 36ee5",
     "Work in /tmp/tmpab3kd9_x only.": "PG102 /tmp/tmpab3kd9_x",
     "Work in /var/folders/zz/zyxvpxvq6csf/T/job.": "PG102 /var/folders/zz/zyxvpxvq6csf/T/job",
+    # With nothing else that is in every such value:
+    "Work in /tmp/tmp.AbCdEfGh only.": "PG102 /tmp/tmp.AbCdEfGh",
+    "Work in /var/tmp/tmp.AbCdEfGh only.": "PG102 /var/tmp/tmp.AbCdEfGh",
+    r"Work in D:\Temp\tmp.AbCdEfGh only.": r"PG102 D:\Temp\tmp.AbCdEfGh",
+    **{f"Session ID: a{digit}bc{digit}de{digit}f": f"PG102 a{digit}bc{digit}de{digit}f" for digit in "0123456789"},
 }
 
 

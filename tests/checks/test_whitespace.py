@@ -335,3 +335,9 @@ def test_characters_that_nfc_takes_apart_stay() -> None:
 def test_however_many_there_are_each_is_a_hit() -> None:
     text = "a\u200be\u0301 \n" * 1005
     assert [len(hits(code, text)) for code in ("PG301", "PG303", "PG306")] == [1005] * 3
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x07", "\x0b", "\x0c", "\x1b", "\x7f"])
+def test_a_control_character_is_none_of_layout(character: str) -> None:
+    assert spans("PG303", f"Be{character} brief.\n") == [character]
+    assert spans("PG303", "Be\tbrief.\r\n") == []
