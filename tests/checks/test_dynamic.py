@@ -238,7 +238,7 @@ STAMPS = {
     # With nothing else that is in every such value:
     "Work in /tmp/tmp.AbCdEfGh only.": "PG102 /tmp/tmp.AbCdEfGh",
     "Work in /var/tmp/tmp.AbCdEfGh only.": "PG102 /var/tmp/tmp.AbCdEfGh",
-    r"Work in D:\Temp\tmp.AbCdEfGh only.": r"PG102 D:\Temp\tmp.AbCdEfGh",
+    r"Work in D:\x\Temp\tmp.AbCdEfGh only.": r"PG102 D:\x\Temp\tmp.AbCdEfGh",
     **{f"Session ID: a{digit}bc{digit}de{digit}f": f"PG102 a{digit}bc{digit}de{digit}f" for digit in "0123456789"},
 }
 
