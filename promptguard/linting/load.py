@@ -83,7 +83,7 @@ def make_plan(flags: Mapping[str, Any]) -> Plan:
         pointer_ignores=tuple((item["path"], item["pointer"], tuple(item["rules"])) for item in said.get("ignore_at", ())),
         pedantic=bool(given.get("pedantic", said.get("pedantic"))),
         tokenizer=_tokenizer(given.get("tokenizer"), said.get("tokenizer"), root),
-        prompts=tuple(_declaration(item) for item in config.prompts),
+        prompts=tuple(_declaration(item, config.path) for item in config.prompts),
         rule_options={code: _values(values) for code, values in sorted(config.rules.items())},
     )
     try:
@@ -169,6 +169,10 @@ def _tokenizer(flag: str | None, said: str | None, root: str) -> str | None:
     return path
 
 
-def _declaration(item: Mapping[str, Any]) -> PromptDeclaration:
+def _declaration(item: Mapping[str, Any], file: str | None) -> PromptDeclaration:
+    both = sorted({*item.get("stable", ())} & {*item.get("dynamic", ())})
+    if both:
+        hint = "leave it in one of the two"
+        raise ConfigError(f"{both[0]} is both stable and dynamic in the prompt {item['path']}", where=file, hint=hint)
     lists = {name: tuple(item[name]) for name in ("stable", "dynamic") if name in item}
     return PromptDeclaration(**{**item, **lists})
