@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
-
-from promptguard.core.light import regex
+from promptguard.core.light import TYPE_CHECKING, Iterator, Protocol, Sequence, regex
 from promptguard.core.source import Span
-from promptguard.parse import json as json_text
-from promptguard.parse import yaml as yaml_text
 from promptguard.toolschema.plain import escape
+
+if TYPE_CHECKING:
+    from promptguard.parse import json as json_text
+    from promptguard.parse import yaml as yaml_text
 
 Range = tuple[int, int]
 
@@ -50,7 +49,9 @@ class JSONPlaces:
     @property
     def index(self) -> json_text.JSONIndex:
         if self._made is None:  # a text without findings needs none
-            self._made = json_text.index(self._text[self._start : self._end])
+            from promptguard.parse.json import index
+
+            self._made = index(self._text[self._start : self._end])
         return self._made
 
     def value(self, pointer: str) -> Range:

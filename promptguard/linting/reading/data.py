@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
 from promptguard.checks.base import Block, Document, Embedding, Region
+from promptguard.core import json_text
+from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
-from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, bisect_left, bisect_right, regex
+from promptguard.core.light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    NamedTuple,
+    Sequence,
+    bisect_left,
+    bisect_right,
+    regex,
+)
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
@@ -384,9 +393,9 @@ def _is_tools(text: str) -> bool:
     """Whether a JSON text holds tool schemas, or would if it were not broken."""
     if not may_hold_tools(text.encode("utf-8", "replace")) and "\\u" not in text:
         return False
-    from promptguard.toolschema.document import holds_tools
+    from promptguard.toolschema.dialects import text_looks_like_tools
 
-    return holds_tools(text) or (seems_tools(text, "json") and not _is_json(text))
+    return text_looks_like_tools(text) or (seems_tools(text, "json") and not _is_json(text))
 
 
 def _holds_tools(root: YAMLNode) -> bool:
@@ -406,7 +415,7 @@ def _python_value(root: YAMLNode) -> Any:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json_text.loads(text)
     except (ValueError, RecursionError):
         return False
     return True
