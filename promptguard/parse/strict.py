@@ -92,12 +92,14 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
     text = source.text[start : span.end] if span is not None else source.text
     try:
         value = (_EXACT if exact_numbers else _PYTHON).decode(text)
-    except (_RefusedError, RecursionError, ValueError) as error:
+    except ValueError as error:
         from json import JSONDecodeError
 
         if isinstance(error, JSONDecodeError):
             problem, at = _problem(text, error)
             raise InputError(f"not JSON: {problem}", where=_at(source, start + at)) from None
+        _refuse(source, start, text, exact_numbers)
+    except (_RefusedError, RecursionError):
         _refuse(source, start, text, exact_numbers)
     if deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):
         _check(source, start, text, exact_numbers)
