@@ -94,17 +94,29 @@ def test_typing_is_not_imported() -> None:
 
 HEAVY = {"dataclasses", "hashlib", "inspect", "json", "logging", "msgspec", "orjson", "pathlib", "typing", "urllib.parse"}
 LESS_HEAVY = {"collections", "enum", "functools", "re", "yaml"}
-BROUGHT_ALONG = {
+BROUGHT_ALONG = {  # by array in JSON, by yaml in YAML
     "prompts.json": {"collections", "functools"},
     "prompts.yaml": LESS_HEAVY,
     "tools.yaml": LESS_HEAVY,
-}  # array, yaml
+}
+TOOLS = """\
+[
+  {
+    "name": "é",
+    "input_schema": {
+      "type": "object",
+      "default": 5.5,
+      "properties": {}
+    }
+  }
+]
+"""
 SMALL = {
     "clean.j2": "You are a support agent for {{ company }}.\n",
     "clean.md": "You are a support agent for {{ company }}.\n\nUse the `tools`.\n",
     "clean.txt": "You are a support agent.\n\nUse 3 tools.\n",
     "clean.prompty": "---\nname: x\n---\nsystem:\nYou are a helper of {{name}}.\n",
-    "tools.json": '[\n  {\n    "name": "é",\n    "input_schema": {\n      "default": 5.5,\n      "properties": {}\n    }\n  }\n]\n',
+    "tools.json": TOOLS,
     "wire.tools.json": '{"tools":[{"name":"a","description":"1\\n","parameters":{"type":"object","properties":{}}}]}\n',
     "tools.jsonl": '{"name":"a","input_schema":{"type":"object"}}\n{"name":"b","input_schema":{"type":"object"}}\n',
     "prompts.json": '{"system_prompt": "You are a helper of {{ name }}."}\n',
