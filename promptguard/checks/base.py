@@ -66,9 +66,11 @@ class Embedding:
             not contiguous where the file has indentation in between.
         escape: writes a new text so that it can stand in the place of old one: ``escape(start, end, text)`` with the range in the
             document; ``None`` where it cannot.
+        agree: whether edits of the file that ``escape`` has written, each as start, end and text, say together what each says
+            alone; they come in order and do not overlap.
     """
 
-    __slots__ = ("ends", "escape", "source", "starts")
+    __slots__ = ("agree", "ends", "escape", "source", "starts")
 
     def __init__(
         self,
@@ -76,11 +78,13 @@ class Embedding:
         starts: Sequence[int],
         ends: Sequence[int],
         escape: Callable[[int, int, str], str | None],
+        agree: Callable[[Sequence[tuple[int, int, str]]], bool] = lambda _edits: True,
     ) -> None:
         self.source = source
         self.starts = starts
         self.ends = ends
         self.escape = escape
+        self.agree = agree
 
     def span(self, start: int, end: int) -> Span:
         """The range of the file for a range of the document; an empty one lies in front of what follows it."""

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Document, Hit, make_fix, shown
-from promptguard.checks.literal_text import Range, RangeAt
+from promptguard.checks.literal_text import INVISIBLE, LINE_SEPARATOR, LiteralText, Range
 from promptguard.core import patterns as re
-from promptguard.core.light import Iterator, regex
+from promptguard.core.light import Callable, Iterator, regex
 
 
-def check(document: Document, range_at: RangeAt) -> Iterator[Hit]:
+def check(document: Document, literal: Callable[[], LiteralText]) -> Iterator[Hit]:
     """What is wrong with the characters of a prompt."""
-    yield from _invisible_characters(document, range_at)
-    yield from _not_nfc(document, range_at)
+    yield from _invisible_characters(document, literal)
+    yield from _not_nfc(document, literal)
 
 
 # PG303
 
-_INVISIBLE = regex(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\xa0\xad\u034f\u061c\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
-    r"\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
+_INVISIBLE = regex(rf"[{INVISIBLE}]+")
+_BECOMES_TAG = regex(r"\{[\w{%#]|\$[\w{]|<%|[}%#]\}|%>")  # of any of the syntaxes, where such a character parts the two
 _ODD_SPACE = regex(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_LINE_SEPARATOR = regex(r"[\x85\u2028\u2029]")
 # Where such a character is meant, by what stands around it. Each pattern is run on a few code points.
 _INDIC = r"\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff\u1800-\u18af\ua840-\ua87f"
 _JOINED = rf"\u0600-\u08ff{_INDIC}\ufb50-\ufdff\ufe70-\ufefc"
@@ -44,16 +41,21 @@ _AROUND = 40
 _LONGEST_MEANT = 16  # more invisible characters in a row mean nothing
 
 
-def _invisible_characters(document: Document, range_at: RangeAt) -> Iterator[Hit]:
-    for start, end in _invisible(document.text, range_at):
-        run = document.text[start:end]
-        fix = make_fix(document, "Remove what cannot be seen", [(start, end, _visible(run))], safe=True)
+def _invisible_characters(document: Document, literal: Callable[[], LiteralText]) -> Iterator[Hit]:
+    text = document.text
+    for start, end in _invisible(text, literal):
+        run = text[start:end]
+        visible = _visible(run)
+        safe = not literal().holds(start, end) and not _BECOMES_TAG.match(
+            text[max(0, start - 1) : start] + visible + text[end : end + 1]
+        )
+        fix = make_fix(document, "Remove what cannot be seen", [(start, end, visible)], safe=safe)
         yield Hit("PG303", start, end, _describe(run), fix=fix)
 
 
-def _invisible(text: str, range_at: RangeAt) -> Iterator[Range]:
+def _invisible(text: str, literal: Callable[[], LiteralText]) -> Iterator[Range]:
     for match in _INVISIBLE.finditer(text):
-        around = range_at(match.start())
+        around = literal().range_at(match.start())
         if around is None:
             continue
         start, end = match.start(), min(match.end(), around[1])
@@ -69,7 +71,7 @@ def _invisible(text: str, range_at: RangeAt) -> Iterator[Range]:
 
 def _visible(run: str) -> str:
     """What a reader sees of odd characters."""
-    spaces = _LINE_SEPARATOR.sub("\n", _ODD_SPACE.sub(" ", run))
+    spaces = LINE_SEPARATOR.sub("\n", _ODD_SPACE.sub(" ", run))
     return "".join(character for character in spaces if character in " \n")
 
 
@@ -122,24 +124,24 @@ def _fits(what: str, around: str) -> bool:
 _NOT_ASCII = regex(r"[\x00-\x7f]?[^\x00-\x7f]+")
 
 
-def _not_nfc(document: Document, range_at: RangeAt) -> Iterator[Hit]:
+def _not_nfc(document: Document, literal: Callable[[], LiteralText]) -> Iterator[Hit]:
     if document.text.isascii():
         return
     from unicodedata import is_normalized
 
     if is_normalized("NFC", document.text):
         return
-    for start, end, composed in _decomposed(document.text, range_at):
+    for start, end, composed in _decomposed(document.text, literal):
         message = f"`{shown(document.text[start:end])}` is not in the composed form (NFC) of its characters"
         yield Hit("PG306", start, end, message, fix=make_fix(document, "Compose it", [(start, end, composed)], safe=False))
 
 
-def _decomposed(text: str, range_at: RangeAt) -> Iterator[tuple[int, int, str]]:
+def _decomposed(text: str, literal: Callable[[], LiteralText]) -> Iterator[tuple[int, int, str]]:
     """Runs of characters that NFC writes in another way, and how; ASCII, which never changes, parts them."""
     from unicodedata import normalize
 
     for match in _NOT_ASCII.finditer(text):
-        around = range_at(match.end() - 1)
+        around = literal().range_at(match.end() - 1)
         if around is None:
             continue
         start, end = max(match.start(), around[0]), match.end()

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from promptguard.checks.base import Document, Hit, byte_order_mark, make_fix
 from promptguard.core import patterns as re
-from promptguard.core.light import TYPE_CHECKING, Any, Iterator, Mapping, regex
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterator, Mapping, regex
 
 if TYPE_CHECKING:
-    from promptguard.checks.literal_text import Range, RangeAt
+    from promptguard.checks.literal_text import LiteralText, Range
+
+    _Literal = Callable[[], LiteralText]
 
 _LAYOUT = dict.fromkeys(map(ord, "\t\n\r"))
 
@@ -19,34 +21,34 @@ _LAYOUT = dict.fromkeys(map(ord, "\t\n\r"))
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
     """What is wrong with the white space and the characters of a prompt."""
     text = document.text
-    range_at = _literal_text(document)
-    yield from _trailing_whitespace(document, range_at)
+    literal = _literal_text(document)
+    yield from _trailing_whitespace(document, literal)
     yield from _line_ends(document)
     yield from byte_order_mark(document, "which some readers keep as text")
     if not (text.isascii() and text.translate(_LAYOUT).isprintable()):
         from promptguard.checks import characters
 
-        yield from characters.check(document, range_at)
+        yield from characters.check(document, literal)
     if document.template is not None and "{%" in text:
         from promptguard.checks import branches
 
         yield from branches.check(document)
-    yield from _final_newline(document, range_at)
+    yield from _final_newline(document, literal)
 
 
-def _literal_text(document: Document) -> RangeAt:
-    """What tells literal text; it is looked for when it is first asked for."""
-    made: RangeAt | None = None
+def _literal_text(document: Document) -> _Literal:
+    """The literal text of a document; it is looked for when it is first asked for."""
+    made: LiteralText | None = None
 
-    def range_at(offset: int) -> Range | None:
+    def literal() -> LiteralText:
         nonlocal made
         if made is None:
-            from promptguard.checks.literal_text import literal_text
+            from promptguard.checks.literal_text import LiteralText
 
-            made = literal_text(document)
-        return made(offset)
+            made = LiteralText(document)
+        return made
 
-    return range_at
+    return literal
 
 
 # PG301
@@ -55,20 +57,21 @@ _LINE_ENDS_IN_SPACE = regex(r"[ \t](?=[\r\n])|[ \t]\Z")
 _MARKDOWN = regex(r"\.(?:md|markdown|mdx)(?:\.(?:j2|jinja2?))?\Z", re.IGNORECASE)
 
 
-def _trailing_whitespace(document: Document, range_at: RangeAt) -> Iterator[Hit]:
-    for start, end in _trailing(document, range_at):
+def _trailing_whitespace(document: Document, literal: _Literal) -> Iterator[Hit]:
+    for start, end in _trailing(document, literal):
         message = f"{_spaces(document.text[start:end])} at the end of the line"
-        yield Hit("PG301", start, end, message, fix=make_fix(document, "Remove it", [(start, end, "")], safe=True))
+        fix = make_fix(document, "Remove it", [(start, end, "")], safe=not literal().holds(start, end))
+        yield Hit("PG301", start, end, message, fix=fix)
 
 
-def _trailing(document: Document, range_at: RangeAt) -> Iterator[Range]:
+def _trailing(document: Document, literal: _Literal) -> Iterator[Range]:
     text = document.text
     if not text.endswith((" ", "\t")) and not any(pair in text for pair in (" \n", "\t\n", " \r", "\t\r")):
         return
     is_markdown = document.embedding is None and _MARKDOWN.search(document.source.path) is not None
     for match in _LINE_ENDS_IN_SPACE.finditer(text):
         end = match.end()
-        around = range_at(end - 1)
+        around = literal().range_at(end - 1)
         if around is None or (end == len(text) and document.embedding is not None):
             continue  # a value that ends in a space is put in front of another
         start = end - 1
@@ -116,7 +119,7 @@ def _line_ends(document: Document) -> Iterator[Hit]:
 # PG305
 
 
-def _final_newline(document: Document, range_at: RangeAt) -> Iterator[Hit]:
+def _final_newline(document: Document, literal: _Literal) -> Iterator[Hit]:
     text = document.text
     if document.embedding is not None or not document.regions or document.regions[-1].end < len(text):
         return
@@ -129,6 +132,6 @@ def _final_newline(document: Document, range_at: RangeAt) -> Iterator[Hit]:
         yield Hit("PG305", last - 1, last, "no line end at the end of the file", fix=fix)
         return
     first = last + (2 if text.startswith("\r\n", last) else 1)  # behind the line end of the last line
-    if first < len(text) and range_at(len(text) - 1) is not None:
+    if first < len(text) and literal().range_at(len(text) - 1) is not None:
         fix = make_fix(document, "Remove the empty lines", [(first, len(text), "")], safe=True)
         yield Hit("PG305", first, len(text), "empty lines at the end of the file", fix=fix)

@@ -94,7 +94,7 @@ def read_found(path: str, *, size: int) -> bytes:
             return os.read(descriptor, size)
         finally:
             os.close(descriptor)
-    except (OSError, ValueError):
+    except OSError:
         return read_head(path, size=size)  # says what is wrong
 
 

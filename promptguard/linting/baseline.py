@@ -40,7 +40,7 @@ class Baseline:
                 among the records.
         """
         path = _inside(result.path, self._root)
-        here = self._findings.get(path, {})
+        here = self.known(result.path)
         left = dict(here)
         records = []
         for record in result.records:
@@ -63,6 +63,10 @@ class Baseline:
         if not is_complete:
             return again(here)
         return result._replace(records=tuple(records), suppressed=result.suppressed + matched, rest=())
+
+    def known(self, path: str) -> Counts:
+        """The known findings of a file."""
+        return self._findings.get(_inside(path, self._root), {})
 
     def stale(self) -> int:
         """How many known findings are no longer there, in the files that ``without`` was asked about."""

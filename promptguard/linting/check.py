@@ -11,7 +11,7 @@ from promptguard.core.finding import Fix, Severity
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, regex
 from promptguard.core.source import Source, Span
 from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
-from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
+from promptguard.linting.result import FileResult, FixEdit, Mend, Record, RecordedFix, RecordedPlace
 from promptguard.linting.select import ALWAYS, Exceptions, selected_codes
 from promptguard.linting.settings import DIRECTIVE, UNUSED, Settings
 from promptguard.parse.template_nodes import Tag
@@ -26,6 +26,8 @@ _INCLUDING = frozenset({"include", "extends", "import", "from"})
 _INCLUDE = regex(r"\{%[-+]?\s{0,20}(?:include|extends|import|from)\s")
 MAX_RECORDS = 1_000
 """Findings of one rule in one file that are reported: nobody reads more, and no report has to carry them."""
+MAX_MENDS = 500_000
+"""Fixes of one file that are taken at a time, which bounds the memory: half a kilobyte each."""
 _EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
 _MUCH = 2_000  # tokens: what three to four steps of the four-tool task add to a prompt
 _KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
@@ -94,7 +96,7 @@ class Checker:
         bom: bool = False,
         named: bool = False,
         known: Counts | None = None,
-        fixing: bool = False,
+        mends: list[Mend] | None = None,
     ) -> FileResult:
         """Check the text of one file.
 
@@ -104,13 +106,14 @@ class Checker:
             bom: it begins with a byte order mark.
             named: the user named it.
             known: findings that are not to be reported; they count as suppressed.
-            fixing: add the notes that are not shown and have safe fixes.
+            mends: takes the fixes of findings, also of notes that are not shown if they are safe, in any order; the result then
+                has no more than what keeps promptguard from judging.
         """
 
         def read() -> list[Document]:
             return read_documents(path, text, self._settings, bom=bom, named=named)
 
-        return self._check(path, read, text, named=named, known=known, fixing=fixing)
+        return self._check(path, read, text, named=named, known=known, mends=mends)
 
     def check_model(self, path: str, *, named: bool = False, known: Counts | None = None) -> FileResult:
         """Check the chat templates of a GGUF file; one that cannot be read is passed over where it is not ``named``."""
@@ -127,7 +130,7 @@ class Checker:
         named: bool,
         guessed: bool = False,
         known: Counts | None = None,
-        fixing: bool = False,
+        mends: list[Mend] | None = None,
     ) -> FileResult:
         self.rendered = self.hurried = False
         try:
@@ -137,7 +140,7 @@ class Checker:
         except PromptguardError:
             raise
         except Exception as error:
-            findings = _Findings(self, path, Source(path, text), (), known, fixing=fixing)
+            findings = _Findings(self, path, Source(path, text), (), known, mends)
             findings.add(_Found(Span(0, 0), _crash("the reader", error), None))
             return findings.result()
         if not documents:
@@ -146,7 +149,7 @@ class Checker:
         parts = [documents] if documents[0].file.parent is None else [[document] for document in documents]
         judged = []
         for part in parts:
-            findings = _Findings(self, path, part[0].file, part, known, fixing=fixing)
+            findings = _Findings(self, path, part[0].file, part, known, mends)
             for document in part:
                 for item in self._broken(path, document):
                     findings.add(item)
@@ -156,9 +159,9 @@ class Checker:
         self.hurried = any(document.hurried for document in documents)
         return judged[0] if len(judged) == 1 else _joined(path, judged)
 
-    def is_prompt(self, path: str) -> bool:
-        """Whether a file is meant to be checked, as its name or the configuration says."""
-        return may_hold_prompt(path.replace(os.sep, "/"), b"") or is_declared(path, self._settings)
+    def is_prompt(self, path: str, head: bytes = b"") -> bool:
+        """Whether a file is meant to be checked, as its name, its first bytes or the configuration says."""
+        return may_hold_prompt(path.replace(os.sep, "/"), head) or is_declared(path, self._settings)
 
     def unreadable(self, path: str, error: InputError, text: str = "") -> FileResult:
         """The result for a file that cannot be read, at the place in its text that the error names."""
@@ -278,7 +281,7 @@ class _Findings:
         file: its text.
         documents: what was read from it.
         known: how many findings are not to be reported, by code and hash of their lines.
-        fixing: keep notes that are not shown too, if their fixes are safe.
+        mends: takes fixes, see ``Checker.check``.
     """
 
     def __init__(
@@ -288,14 +291,13 @@ class _Findings:
         file: Source,
         documents: Sequence[Document],
         known: Counts | None = None,
-        *,
-        fixing: bool = False,
+        mends: list[Mend] | None = None,
     ) -> None:
         self._checker = checker
         self._path = path
         self._file = file
         self._documents = documents
-        self._fixing = fixing
+        self._taken = mends
         self._suppressions = _suppressions(file, documents)
         self._ignored, self._pointers = checker.exceptions.of(path)
         self._known = dict(known or {})
@@ -320,10 +322,13 @@ class _Findings:
         reported = self._checker.reports(hit)
         if self._is_out(item):
             self._suppressed += reported
-        elif not reported and not (self._fixing and self._checker.mends(hit)):
+        elif not reported and not (self._taken is not None and self._checker.mends(hit)):
             self._mends = self._mends or self._checker.mends(hit)
         elif self._known and self._is_known(item):
             self._suppressed += reported
+        elif self._taken is not None and hit.code not in ALWAYS:
+            if hit.fix is not None and len(self._taken) < MAX_MENDS:
+                self._taken.append(_mend(item, hit.fix))
         else:
             kept = self._kept.setdefault(hit.code, [])
             kept.append(item)
@@ -373,6 +378,7 @@ class _Findings:
         for item in kept[MAX_RECORDS:]:
             key = item.hit.code, self._key(item)
             self._rest[key] = self._rest.get(key, 0) + 1
+            self._mends = self._mends or self._checker.mends(item.hit)
         del kept[MAX_RECORDS:]
 
     def _key(self, item: _Found) -> str:
@@ -473,6 +479,12 @@ def _excerpt(file: Source, line: int, column: int, end_line: int) -> tuple[tuple
         text = file.text[first + cut : min(last, first + cut + _EXCERPT_WIDTH)]
         lines.append((number, cut + 1, text.rstrip("\r\n")))
     return tuple(lines)
+
+
+def _mend(item: _Found, fix: Fix) -> Mend:
+    edits = tuple((edit.span.start, edit.span.end, edit.text) for edit in fix.edits)
+    embedding = item.document.embedding if item.document is not None else None
+    return Mend(item.span.start, item.span.end, item.hit.code, fix.title, fix.applicability, edits, embedding)
 
 
 def _recorded_fix(file: Source, fix: Fix | None) -> RecordedFix | None:

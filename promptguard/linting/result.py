@@ -5,6 +5,7 @@ from __future__ import annotations
 from promptguard.core.light import TYPE_CHECKING, Mapping, NamedTuple
 
 if TYPE_CHECKING:
+    from promptguard.checks.base import Embedding
     from promptguard.core.finding import Applicability, Confidence, Severity
 
 Counts = Mapping[tuple[str, str], int]
@@ -32,6 +33,25 @@ class RecordedFix(NamedTuple):
     title: str
     applicability: Applicability
     edits: tuple[FixEdit, ...]
+
+
+class Mend(NamedTuple):
+    """The fix of a finding, as it is applied.
+
+    Attributes:
+        start, end, code: of the finding; the range is one of the file.
+        title, applicability: see ``RecordedFix``.
+        edits: each as start, end and text, in order.
+        embedding: of the document in which it was found.
+    """
+
+    start: int
+    end: int
+    code: str
+    title: str
+    applicability: Applicability
+    edits: tuple[tuple[int, int, str], ...]
+    embedding: Embedding | None = None
 
 
 class RecordedPlace(NamedTuple):
@@ -92,10 +112,10 @@ class FileResult(NamedTuple):
         checked: it holds something to check.
         records: the findings, in the order of their places.
         suppressed: findings that a comment, the configuration or the baseline suppresses.
-        reason: why it was not checked although it was named, ``None`` otherwise.
+        reason: why it was not checked although it was named or seems to hold a prompt, ``None`` otherwise.
         includes: it is a template that takes in other files (``include``, ``extends``, ``import``): what they print is not known.
         rest: the findings that are too many to be among the records: code, hash of the lines, and how many there are.
-        mends: a note that is not shown has a safe fix.
+        mends: a finding that is not among the records, as it is a note that is not shown or one of too many, has a safe fix.
     """
 
     path: str
@@ -116,7 +136,7 @@ class LintResult(NamedTuple):
         files: files that hold something to check and could be judged.
         looked_at: files that were read.
         suppressed: findings not reported.
-        skipped: named files that hold nothing to check, with the reason.
+        skipped: files that were not checked, although they were named or seem to hold a prompt, with the reason.
         fixed: fixes applied.
         including: templates that take in other files, which are not followed.
         more: findings that are too many to be among the records; the last record of their rule in their file says so.

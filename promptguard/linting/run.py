@@ -8,7 +8,7 @@ import os
 from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_bytes, read_found, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
-from promptguard.linting.result import Counts, FileResult, LintResult, Record
+from promptguard.linting.result import Counts, FileResult, LintResult, Mend, Record
 from promptguard.linting.select import ALWAYS
 from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX, Settings
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _HEAD = 1 << 16
 _PAYS_FROM = 256 << 10  # bytes to check from which further processes save more time than they take to start
-_MANY = 2_000  # files from which further processes look through a part of them
+_MANY = 2_000  # files from which further processes look through a part of them,
+_SAMPLE = 256  # and those by which is seen whether that pays
 _CHUNK = 64 << 10  # bytes that a process is given at a time
 _MODEL_COSTS = 256 << 10  # bytes of prompts that take as long to check as a chat template does
 SUFFIXES = (
@@ -151,24 +152,27 @@ def fix_data(
     Raises:
         InputError: the content is no text.
     """
-    from promptguard.linting.fix import drops_bom, fix_text
+    from promptguard.linting.fix import Mendable, drops_bom, fix_text
 
     text, bom = _decode(data, path)
     keeps = bom
 
-    def check(text: str, *, fixing: bool = True) -> FileResult:
-        def again(known: Counts | None) -> FileResult:
-            return checker.check(path, text, bom=keeps, named=True, known=known, fixing=fixing)
+    def look(text: str) -> Mendable:
+        mends: list[Mend] = []
+        counts = baseline.known(path) if baseline is not None else None
+        return Mendable(checker.check(path, text, bom=keeps, named=True, known=counts, mends=mends), mends)
 
-        return again(None) if baseline is None else baseline.without(again(None), again)
+    def check(known: Counts | None) -> FileResult:
+        return checker.check(path, fixed.text, bom=keeps, named=True, known=known)
 
-    result = check(text)
-    if bom and drops_bom(result):
+    found = look(text)
+    if bom and drops_bom(found.mends):
         keeps = False
-        result = check(text)
-    fixed = fix_text(text, result, check, unsafe=unsafe)
+        found = look(text)
+    fixed = fix_text(text, found, look, unsafe=unsafe)
     before, after = "\ufeff" * bom + text, "\ufeff" * keeps + fixed.text
-    return check(fixed.text, fixing=False), Change(path, before, after, fixed.applied + (bom and not keeps))
+    result = check(None) if baseline is None else baseline.without(check(None), check)
+    return result, Change(path, before, after, fixed.applied + (bom and not keeps))
 
 
 def fix_file(
@@ -252,19 +256,25 @@ def _sift(
 ) -> Iterator[tuple[Target, FileResult | None, int]]:
     """The files, each with its result and its size as ``_Sieve.result`` gives them."""
     sieve = _Sieve(settings, cache)
-    if len(targets) < _MANY or jobs == 1:
-        for target in targets:
+    alone = len(targets) if len(targets) < _MANY or jobs == 1 else _SAMPLE
+    left_out = 0
+    for target in targets[:alone]:
+        result, size = sieve.result(target)
+        left_out += result is not None and not result.checked
+        yield target, result, size
+    if 2 * left_out < alone:  # most are prompts: what other processes say saves nothing
+        for target in targets[alone:]:
             yield target, *sieve.result(target)
-        return
-    from promptguard.linting.shares import left_out
+    elif alone < len(targets):
+        from promptguard.linting.shares import shared
 
-    theirs = _Sieve(settings, None)
-    answers = left_out(targets, lambda target: theirs.result(target)[0] is not None, jobs or os.cpu_count() or 1)
-    try:
-        for target, out in zip(targets, answers, strict=True):
-            yield target, *((_unchecked(target.path), 0) if out else sieve.result(target))
-    finally:
-        answers.close()
+        rest = targets[alone:]
+        answers = shared(rest, sieve.leaves_out, jobs or os.cpu_count() or 1)
+        try:
+            for target, out in zip(rest, answers, strict=True):
+                yield target, *((_unchecked(target.path), 0) if out else sieve.result(target))
+        finally:
+            answers.close()
 
 
 def _unchecked(path: str) -> FileResult:
@@ -279,8 +289,18 @@ class _Sieve:
         self._cache = cache
         self._may_hold: Callable[[str, bytes], bool] | None = None
 
+    def leaves_out(self, target: Target) -> bool:
+        """Whether a file that was found holds nothing to check, for certain and without the cache; quick."""
+        path, named, error = target
+        if named or error is not None or path[-5:].lower() == MODEL_SUFFIX:
+            return False
+        try:
+            return not self._holds(path, read_found(path, size=_HEAD))
+        except InputError:
+            return False
+
     def result(self, target: Target) -> tuple[FileResult | None, int]:
-        """The result of such a file; of another one ``None`` and its size, as far as it was read."""
+        """The result of a file that need not be checked; of another one ``None`` and its size, as far as it was read."""
         path, named, error = target
         if error is not None:
             return None, 0
@@ -326,10 +346,16 @@ def _is_declared(path: str, settings: Settings) -> bool:
 
 
 def _unreadable(checker: Checker, job: _Job, error: InputError) -> FileResult:
-    """A finding where the file was meant to be checked, as the user or its name says; else it is none of ours."""
+    """A finding where the file was meant to be checked, as the user or its name says; where its first bytes say so, the reason
+    why it was not; else it is none of ours.
+    """
     if job.named or job.error is not None or checker.is_prompt(job.path):
         return checker.unreadable(job.path, error)
-    return FileResult(job.path, checked=False)
+    try:
+        seems_prompt = checker.is_prompt(job.path, read_head(job.path, size=_HEAD))
+    except InputError:
+        seems_prompt = False
+    return FileResult(job.path, checked=False, reason=error.what if seems_prompt else None)
 
 
 def _decode(data: bytes, path: str) -> tuple[str, bool]:

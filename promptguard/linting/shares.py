@@ -8,6 +8,21 @@ import sys
 
 from promptguard.core.light import TYPE_CHECKING, Callable, Sequence
 
+if sys.platform != "win32":
+    from _signal import (  # type: ignore[import-not-found]  # signal itself takes longer to import than a thousand files take
+        SIG_BLOCK,
+        SIG_DFL,
+        SIG_IGN,
+        SIG_SETMASK,
+        SIGHUP,
+        SIGINT,
+        SIGKILL,
+        SIGTERM,
+        pthread_sigmask,
+        signal,
+        valid_signals,
+    )
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -16,7 +31,6 @@ if TYPE_CHECKING:
 PAYS_FROM = 1_000
 """Files of a process from which it saves more time than it takes to start."""
 _OUT, _KEEP = b"\1", b"\0"
-_LOOK_UP = 256  # files after which a process looks whether the one that wants to know is still there
 
 
 def may_fork() -> bool:
@@ -31,7 +45,7 @@ def may_fork() -> bool:
         return False
 
 
-def left_out(targets: Sequence[Target], leaves_out: Callable[[Target], bool], workers: int) -> Generator[bool]:
+def shared(targets: Sequence[Target], leaves_out: Callable[[Target], bool], workers: int) -> Generator[bool]:
     """What other processes say of files: whether they need no check.
 
     The first share of the files is for the caller, who looks through it while the others look through theirs. What the others do
@@ -50,11 +64,12 @@ def left_out(targets: Sequence[Target], leaves_out: Callable[[Target], bool], wo
         yield from (False for _ in targets)
         return
     bounds = [len(targets) * number // workers for number in range(workers + 1)]
-    others: list[_Share] = []
+    others = [_Share(targets[begin:end]) for begin, end in zip(bounds[1:-1], bounds[2:], strict=True)]  # noqa: RUF007 - no pairs
     try:
-        others.extend(_Share(targets, bounds[number], bounds[number + 1], leaves_out) for number in range(1, workers))
-        for _ in range(bounds[1]):
-            yield False
+        with _signals_blocked():
+            for share in others:
+                share.start(leaves_out)
+        yield from (False for _ in range(bounds[1]))
         for share in others:
             yield from (answer == _OUT[0] for answer in share.answers())
     finally:
@@ -63,23 +78,47 @@ def left_out(targets: Sequence[Target], leaves_out: Callable[[Target], bool], wo
 
 
 class _Share:
-    """A process that looks through the files from ``begin`` to ``end``."""
+    """A process that looks through some files."""
 
-    def __init__(self, targets: Sequence[Target], begin: int, end: int, leaves_out: Callable[[Target], bool]) -> None:
-        self._count = end - begin
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self._targets = targets
         self._process = 0
         self._pipe = -1
+
+    def start(self, leaves_out: Callable[[Target], bool]) -> None:
+        """Start it, with all signals blocked; without a process or a pipe to be had there are no answers."""
         try:
             self._pipe, writing = os.pipe()
         except OSError:
             return  # too many files are open
+        parent = os.getpid()
         try:
-            reading = self._pipe
-            self._process = _fork(lambda parent: _look(targets, begin, end, leaves_out, reading, writing, parent))
+            self._process = os.fork()
         except OSError:
-            pass  # too many processes run
-        finally:
             os.close(writing)
+            return  # too many processes run
+        if self._process == 0:
+            try:
+                os.close(self._pipe)  # so that writing fails where nobody else reads
+                self._work(leaves_out, writing, parent)
+            finally:
+                os._exit(0)  # without anything that is done at the end of a run
+        os.close(writing)
+
+    def _work(self, leaves_out: Callable[[Target], bool], writing: int, parent: int) -> None:
+        # A handler of the parent's would unwind into its code: who ends the parent ends this process, be it a little later.
+        signal(SIGINT, SIG_IGN)
+        signal(SIGTERM, SIG_DFL)
+        signal(SIGHUP, SIG_DFL)
+        pthread_sigmask(SIG_SETMASK, ())
+        answers = bytearray()
+        for target in self._targets:
+            if os.getppid() != parent:
+                return
+            answers += _OUT if leaves_out(target) else _KEEP
+        written = 0
+        while written < len(answers):
+            written += os.write(writing, answers[written : written + (1 << 16)])
 
     def answers(self) -> bytes:
         """``_OUT`` for each file that needs no check, ``_KEEP`` for another and where there is no answer."""
@@ -88,52 +127,29 @@ class _Share:
             while part := os.read(self._pipe, 1 << 16):
                 parts.append(part)
         said = b"".join(parts)
-        return said if len(said) == self._count else _KEEP * self._count
+        return said if len(said) == len(self._targets) else _KEEP * len(self._targets)
 
     def end(self) -> None:
         if self._pipe >= 0:
             os.close(self._pipe)
         if self._process:
             try:
-                os.kill(self._process, 9)
+                os.kill(self._process, SIGKILL)
                 os.waitpid(self._process, 0)
             except OSError:  # somebody else has waited for it
                 pass
 
 
-def _fork(work: Callable[[int], None]) -> int:
-    """Start a process that does some work and ends, whatever happens in it, without anything that is done at the end of a run."""
-    from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals  # type: ignore[import-not-found]
+class _signals_blocked:  # noqa: N801 - used as a function is
+    """No signal is handled within; ``contextlib`` would take longer to import than all that is done there."""
 
-    parent = os.getpid()
-    before = pthread_sigmask(SIG_BLOCK, valid_signals())  # a handler of the parent's would unwind into its code
-    try:
-        process = os.fork()
-        if process == 0:
-            try:
-                work(parent)
-            finally:
-                os._exit(0)
-    finally:
-        pthread_sigmask(SIG_SETMASK, before)
-    return process
+    def __enter__(self) -> None:
+        self._before = pthread_sigmask(SIG_BLOCK, ())  # first, as the next call may be interrupted
+        try:
+            pthread_sigmask(SIG_BLOCK, valid_signals())
+        except BaseException:
+            pthread_sigmask(SIG_SETMASK, self._before)
+            raise
 
-
-def _look(
-    targets: Sequence[Target],
-    begin: int,
-    end: int,
-    leaves_out: Callable[[Target], bool],
-    reading: int,
-    writing: int,
-    parent: int,
-) -> None:
-    os.close(reading)  # so that writing fails where nobody else reads
-    answers = bytearray()
-    for at in range(begin, end):
-        if at % _LOOK_UP == 0 and os.getppid() != parent:
-            return
-        answers += _OUT if leaves_out(targets[at]) else _KEEP
-    written = 0
-    while written < len(answers):
-        written += os.write(writing, answers[written : written + (1 << 16)])
+    def __exit__(self, *_: object) -> None:
+        pthread_sigmask(SIG_SETMASK, self._before)

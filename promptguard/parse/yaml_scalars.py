@@ -7,7 +7,7 @@ A YAML parser says where a scalar begins and what its value is. Here the text is
 from __future__ import annotations
 
 from promptguard.core import json_text
-from promptguard.core.light import TYPE_CHECKING, Iterator, Literal, NamedTuple, Sequence, regex
+from promptguard.core.light import TYPE_CHECKING, Iterable, Iterator, Literal, NamedTuple, Sequence, regex
 from promptguard.parse.places import Places
 from promptguard.parse.yaml import resolve
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 Style = Literal["plain", "single", "double", "literal", "folded"]
 
 MAX_CHECKED = 1 << 16
-"""No edit of a longer scalar is written unless it is a literal block: the scalar is read again to see what it says then."""
+"""No edit of a longer scalar is written if the scalar has to be gone through to see what it says then."""
+_MOST_CHECKED = 100  # edits of one scalar for which that is done
 
 _BREAK = r"(?:\r\n|[\r\n\x85\u2028\u2029])"
 _BREAKS = regex(_BREAK)
@@ -87,6 +88,10 @@ def written_scalar(text: str, start: int, value: str) -> Written | None:
     return written if written is not None and written.places.text == value else None
 
 
+ScalarEdit = tuple[int, int, str]
+"""A range, and the text in its place."""
+
+
 class ScalarWriter:
     """Writes edits of the value of a scalar.
 
@@ -101,8 +106,11 @@ class ScalarWriter:
         self._value = value = written.places.text
         self._first = len(value) - len(value.lstrip(" \n"))
         self._last = len(value.rstrip("\n"))
+        self._seen = len(value.rstrip(" \t\n"))
         # These are line breaks too, in YAML 1.1.
         self._odd = written.style != "double" and ("\u2028" in value or "\u2029" in value)
+        self._checked = 0
+        self._edits: dict[ScalarEdit, ScalarEdit] = {}
 
     def escape(self, start: int, end: int, new: str) -> str | None:
         """How a new text is written in the place of a range of the value; ``None`` where that cannot be written, or is not sure
@@ -111,21 +119,32 @@ class ScalarWriter:
         if self._odd or self._first >= self._last:
             return None
         if self._written.style == "literal":
-            return self._in_literal(start, end, new)
-        value, places = self._value, self._written.places
-        if len(value) > MAX_CHECKED or len(new) > MAX_CHECKED or (start == end == len(value)):
-            return None
-        after = value[:start] + new + value[end:]
-        made = self._spelled(start, end, new, after)
-        if made is None:
-            return None
-        cut_start, cut_end = places.span(start, end)
-        host = self._text[self._written.start : cut_start] + made + self._text[cut_end : self._written.end]
-        again = written_scalar(host, 0, after)
-        return made if again is not None and (again.end, again.indent) == (len(host), self._written.indent) else None
+            made = self._in_literal(start, end, new)
+        else:
+            made = self._spelled(start, end, new)
+            made = made if made is not None and self._stays(start, end, new, made) else None
+        if made is not None:
+            low, high = self._written.places.span(start, end)
+            self._edits[low, high, made] = start, end, new
+        return made
 
-    def _spelled(self, start: int, end: int, new: str, after: str) -> str | None:
+    def agree(self, edits: Sequence[ScalarEdit]) -> bool:
+        """Whether edits of the text that ``escape`` has written, in order, say together what each of them says alone: two may
+        empty a line of which either leaves something.
+        """
+        value = _edited(self._value, 0, len(self._value), [self._edits[edit] for edit in edits])
+        is_same = self._written.style != "plain" or _is_plain(value, value)
+        return is_same and self._reads(edits, value)
+
+    def _reads(self, edits: Sequence[ScalarEdit], value: str) -> bool:
+        host = _edited(self._text, self._written.start, self._written.end, edits)
+        again = written_scalar(host, 0, value)
+        return again is not None and (again.end, again.indent) == (len(host), self._written.indent)
+
+    def _spelled(self, start: int, end: int, new: str) -> str | None:
         style = self._written.style
+        if start == end == len(self._value):
+            return None
         if style == "double":
             quoted = json_text.quote(new)[1:-1]
             return _UNSAFE_DOUBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
@@ -133,9 +152,46 @@ class ScalarWriter:
             return None
         if style == "single":
             return new.replace("'", "''")
-        if style == "plain":
-            return new if start > 0 and _SAFE_PLAIN.fullmatch(new) and _stays_plain(after) else None
-        return new if self._keeps_block(start, end, new) else None
+        fits = self._stays_plain if style == "plain" else self._keeps_block
+        return new if fits(start, end, new) else None
+
+    def _stays_plain(self, start: int, end: int, new: str) -> bool:
+        """Whether a plain scalar with an edit would be one, and a text."""
+        value = self._value
+        if start == 0 or len(value) > MAX_CHECKED or not _SAFE_PLAIN.fullmatch(new):
+            return False
+        upto = min(end + 2, len(value))
+        around = value[start - 1 : start] + new + value[end:upto] + "." * (upto < len(value))
+        return _is_plain(value[:start] + new + value[end:], around)
+
+    def _stays(self, start: int, end: int, new: str, made: str) -> bool:
+        """Whether an edit of what is no literal block leaves the rest of the value as it is."""
+        text, written = self._text, self._written
+        low, high = written.places.span(start, end)
+        if _BREAKS.search(text, low, high):
+            self._checked += 1
+            if self._checked > _MOST_CHECKED or len(self._value) + len(new) > MAX_CHECKED:
+                return False
+            return self._reads([(low, high, made)], self._value[:start] + new + self._value[end:])
+        begin, ends = self._line_around(low, high)
+        first = (made or text[high : high + 1])[:1]
+        if begin and ends and (low == high or not made.strip(_BLANK)):
+            return False  # the line would be empty, or was
+        if written.style != "folded":  # blanks beside a line end are no part of the value
+            return not (begin and first in _BLANK) and not (ends and (made or text[low - 1])[-1] in _BLANK)
+        # Whether a line is folded depends on what it begins with.
+        return not begin or low - begin > written.indent or (first in _BLANK) == (text[low] in _BLANK)
+
+    def _line_around(self, low: int, high: int) -> tuple[int, bool]:
+        """Where the line begins if there are only blanks on it ahead of a range of the text, else 0; and whether there are only
+        blanks behind.
+        """
+        text, end = self._text, self._written.end
+        while text[low - 1] in _BLANK:
+            low -= 1
+        while high < end and text[high] in _BLANK:
+            high += 1
+        return low if _BREAKS.match(text, low - 1) else 0, high == end or _BREAKS.match(text, high) is not None
 
     def _in_literal(self, start: int, end: int, new: str) -> str | None:
         if not _PRINTABLE.fullmatch(new):
@@ -162,12 +218,28 @@ class ScalarWriter:
         """Whether an edit leaves what says how deep the block is indented, and how it ends."""
         if start < self._first or (start == self._first and new[:1] in ("", " ", "\n", "\t")) or end > self._last:
             return False
-        return end < self._last or (new[-1] if new else self._value[start - 1]) != "\n"
+        if end < self._seen:
+            return True
+        left = new.rstrip(_BLANK)[-1:]
+        while not left:
+            start -= 1
+            left = self._value[start].strip(_BLANK)
+        return left != "\n"
 
 
-def _stays_plain(value: str) -> bool:
-    """Whether a plain scalar with this value would be one, and a text."""
-    return value[0].isalnum() and value == value.strip() and not _ENDS_PLAIN.search(value) and resolve(value) == "str"
+def _is_plain(value: str, around: str) -> bool:
+    """Whether a plain scalar with this value would be one, and a text; ``around``: the part that may end it too early."""
+    is_one = value[0].isalnum() and not value[-1].isspace() and not _ENDS_PLAIN.search(around)
+    return is_one and resolve.__wrapped__(value) == "str"  # to keep it would keep a text for every edit
+
+
+def _edited(text: str, start: int, end: int, edits: Iterable[ScalarEdit]) -> str:
+    """A range of a text with some edits in it, which are in order."""
+    parts = []
+    for low, high, new in edits:
+        parts += [text[start:low], new]
+        start = high
+    return "".join([*parts, text[start:end]])
 
 
 def _plain(text: str, start: int, value: str) -> Written:

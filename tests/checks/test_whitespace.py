@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import product
 
+import jinja2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptguard.checks.base import Document, Embedding, Hit, Region
@@ -76,6 +78,91 @@ def test_safe_fixes_keep_every_word(text: str) -> None:
         return re.sub(r"[\s\u200b\ufeff\x00\U000e0041]", "", text)
 
     assert words(fixed(text)) == words(text)
+
+
+SETUPS = [jinja2.Environment(trim_blocks=trim, lstrip_blocks=lstrip) for trim, lstrip in product((False, True), repeat=2)]
+TAGS = [f"{{{kind}{ahead}{inner}{behind}{kind if kind != '{' else '}'}}}" for kind, inner, ahead, behind in [
+    *product("{", (" x ",), ("", "-"), ("", "-")),
+    *product("%", (" if a ", " endif ", " set y = 1 "), ("", "-", "+"), ("", "-", "+")),
+    *product("#", (" c ",), ("", "-", "+"), ("", "-", "+")),
+]]  # fmt: skip
+
+
+def template_of(pieces: list[str]) -> str:
+    """Every ``if`` has its ``endif``, and every ``endif`` its ``if``."""
+    taken, depth = [], 0
+    for piece in pieces:
+        depth += (" if " in piece) - (" endif " in piece)
+        if depth < 0:
+            depth = 0
+        else:
+            taken.append(piece)
+    return "".join(taken) + "{% endif %}" * depth
+
+
+def read(text: str) -> str:
+    """What a reader sees of a prompt."""
+    text = re.sub("[\u200b\ufeff\x1f]", "", text.replace("\xa0", " ").replace("\u2028", "\n"))
+    return re.sub(r"[ \t]+(?=\n|\Z)", "", text).rstrip("\n")
+
+
+PARTS = st.one_of(
+    st.sampled_from(["a", "b"]),
+    st.sampled_from([" ", "\t", "\n", "\r\n", "\r"]),
+    st.sampled_from(["\u200b", "\u200b", "\xa0", "\u2028", "\ufeff", "\x1f"]),
+    st.sampled_from(TAGS),
+)
+
+
+@settings(max_examples=500)
+@given(st.lists(PARTS, max_size=9).map(template_of), st.booleans())
+def test_safe_fixes_leave_what_a_template_says(text: str, a: bool) -> None:
+    after = fixed(text, "system.j2")
+    for setup in SETUPS:
+        before, now = (read(setup.from_string(each).render(x="X", a=a)) for each in (text, after))
+        assert now == before
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("{{ x -}}\u200b\na\n", ["unsafe"]),
+        ("{% if x -%}\u200b a{% endif %}\n", ["unsafe"]),
+        ("{#c-#}\u200b\xa0a\n", ["unsafe"]),
+        ("a\n\u200b{{- x }}\n", ["unsafe"]),
+        ("a \u200b{%- if x %}b{% endif %}\n", ["unsafe"]),
+        ("a \u200b{#-c#}\n", ["unsafe"]),
+        ("{% if x %}a{% endif %} \nb\n", ["unsafe"]),
+        ("{#c#} \nb\n", ["unsafe"]),
+        ("{#c#}\u200b\nb\n", ["unsafe"]),
+        ("{#c#}\u2028b\n", ["unsafe"]),
+        ("a\n \u200b{#c#}b\n", ["unsafe"]),
+        ("a\n \u200b{{ x }}b\n", ["safe"]),
+        ("{#c+#} \nb\n", ["safe"]),
+        ("{#c#}\n \nb\n", ["safe"]),
+        ("{{ x }} \nb\n", ["safe"]),
+        ("{{ x -}}\u200ba\n", ["safe"]),
+        ("a\u200b{{- x }}\n", ["safe"]),
+        ("a\n\u200b{#c#}b\n", ["safe"]),
+        ("{% if x %}a{% endif %} \n", ["safe"]),
+        ("{{ x -}}\u200b \na\n", ["safe", "unsafe"]),
+    ],
+)
+def test_a_fix_that_lets_a_tag_take_more_is_not_safe(text: str, kinds: list[str]) -> None:
+    assert [hit.fix.applicability for hit in check(document(text, "system.j2"), {}) if hit.fix is not None] == kinds
+
+
+@pytest.mark.parametrize("text", ["{\u200b{ x }}", "{\u200b% if x %}", "$\u200bx", "<\u200b%= x %>", "{x}\u200b}", "{\u200bx}"])
+def test_a_fix_that_makes_a_tag_is_not_safe(text: str) -> None:
+    assert [hit.fix.applicability for hit in hits("PG303", text + "\n") if hit.fix is not None] == ["unsafe"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a\r\u2028b\n", "a\r\u200b\u2028b\n", "\n\u2028a\r\r", "a\r\u200b\nb\n", "a\r \nb\n", "a\r\u200b \u200b\nb\n"]
+)
+def test_a_fix_that_makes_one_line_end_of_two_is_not_safe(text: str) -> None:
+    found = [hit.fix.applicability for code in ("PG301", "PG303") for hit in hits(code, text) if hit.fix is not None]
+    assert set(found) == {"unsafe"}
 
 
 @given(TEXTS)

@@ -5,34 +5,43 @@ from collections.abc import Callable
 
 import pytest
 
+from promptguard.checks.base import Embedding
 from promptguard.core.finding import Applicability
-from promptguard.linting.fix import fix_text, has_fix
-from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix
+from promptguard.core.source import Source
+from promptguard.linting.fix import Mendable, fix_text, has_fix
+from promptguard.linting.result import FileResult, FixEdit, Mend, Record, RecordedFix
 
 Replace = tuple[int, int, str]
 
 
-def record(code: str, edits: list[Replace], applicability: Applicability = "safe", fingerprint: str = "") -> Record:
+def mend(
+    edits: list[Replace],
+    applicability: Applicability = "safe",
+    title: str = "Mend",
+    at: int | None = None,
+    embedding: Embedding | None = None,
+) -> Mend:
+    start = (edits[0][0] if edits else 0) if at is None else at
+    return Mend(start, start, "PG301", title, applicability, tuple(edits), embedding)
+
+
+def record(code: str, edits: list[Replace], applicability: Applicability = "safe") -> Record:
     made = tuple(FixEdit(start, end, 1, start + 1, 1, end + 1, text) for start, end, text in edits)
-    fix = RecordedFix(f"Mend {fingerprint}", applicability, made)
-    at = edits[0][0] + 1 if edits else 1
-    place = ("a.j2", 1, at, 1, at, code, "x", "error", "high", "message")
-    return Record(*place, None, None, None, None, None, (), fix, (), fingerprint or f"{code}{edits}")  # type: ignore[arg-type]
+    place = ("a.j2", 1, 1, 1, 1, code, "x", "error", "high", "message")
+    return Record(*place, None, None, None, None, None, (), RecordedFix("Mend", applicability, made), (), "")  # type: ignore[arg-type]
 
 
-def result(*records: Record, checked: bool = True) -> FileResult:
-    return FileResult("a.j2", checked, records)
+def found(*mends: Mend) -> Mendable:
+    return Mendable(FileResult("a.j2", True), mends)
 
 
-def once(*records: Record) -> Callable[[str], FileResult]:
+def nothing(_text: str) -> Mendable:
     """What finds nothing in a text that has been changed."""
-    return lambda _text: result()
+    return found()
 
 
-def replace_all(pattern: str, by: str) -> Callable[[str], FileResult]:
-    return lambda text: result(
-        *(record("PG301", [(m.start(), m.end(), by)], fingerprint=str(m.start())) for m in re.finditer(pattern, text))
-    )
+def replace_all(pattern: str, by: str) -> Callable[[str], Mendable]:
+    return lambda text: found(*(mend([(m.start(), m.end(), by)]) for m in re.finditer(pattern, text)))
 
 
 @pytest.mark.parametrize(
@@ -51,50 +60,90 @@ def replace_all(pattern: str, by: str) -> Callable[[str], FileResult]:
     ],
 )
 def test_fixes_that_overlap_are_skipped(edits: list[list[Replace]], expected: str, applied: int) -> None:
-    records = [record("PG301", item, fingerprint=str(number)) for number, item in enumerate(edits)]
-    fixed = fix_text("abcd", result(*records), once(), unsafe=False)
-    assert (fixed.text, fixed.applied) == (expected, applied)
+    mends = [mend(item, at=number) for number, item in enumerate(edits)]
+    assert fix_text("abcd", found(*mends), nothing, unsafe=False) == (expected, applied)
+
+
+def test_the_first_by_place_is_applied() -> None:
+    assert fix_text("abcd", found(mend([(1, 3, "Y")]), mend([(0, 2, "X")])), nothing, unsafe=False).text == "Xcd"
 
 
 def test_the_text_is_checked_again_until_it_is_stable() -> None:
-    check = replace_all("aa", "a")
-    fixed = fix_text("a" * 16, check("a" * 16), check, unsafe=False)
-    assert (fixed.text, fixed.applied, fixed.result.records) == ("a", 15, ())
+    look = replace_all("aa", "a")
+    assert fix_text("a" * 16, look("a" * 16), look, unsafe=False) == ("a", 15)
 
 
 def test_fixes_that_undo_each_other_end() -> None:
-    def check(text: str) -> FileResult:
-        return result(record("PG301", [(0, 1, "b" if text == "a" else "a")]))
+    def look(text: str) -> Mendable:
+        return found(mend([(0, 1, "b" if text == "a" else "a")]))
 
-    fixed = fix_text("a", check("a"), check, unsafe=False)
-    assert (fixed.text, fixed.applied) == ("b", 1)
+    assert fix_text("a", look("a"), look, unsafe=False) == ("b", 1)
 
 
 def test_fixes_that_never_end_are_bounded() -> None:
-    fixed = fix_text(
-        "", result(record("PG301", [(0, 0, "x")])), lambda _text: result(record("PG301", [(0, 0, "x")])), unsafe=False
-    )
-    assert (fixed.text, fixed.applied) == ("x" * 100, 100)
+    def look(_text: str) -> Mendable:
+        return found(mend([(0, 0, "x")]))
+
+    assert fix_text("", look(""), look, unsafe=False) == ("x" * 100, 100)
 
 
 def test_which_fixes_may_be_applied() -> None:
-    found = result(
-        record("PG301", [(0, 1, "S")]), record("PG101", [(1, 2, "U")], "unsafe"), record("PG102", [(2, 3, "D")], "display")
-    )
-    assert fix_text("abcd", found, once(), unsafe=False).text == "Sbcd"
-    assert fix_text("abcd", found, once(), unsafe=True).text == "SUcd"
-    assert [has_fix(found, unsafe=unsafe) for unsafe in (False, True)] == [True, True]
-    assert [has_fix(result(*found.records[1:]), unsafe=unsafe) for unsafe in (False, True)] == [False, True]
+    kinds: list[tuple[list[Replace], Applicability]] = [
+        ([(0, 1, "S")], "safe"),
+        ([(1, 2, "U")], "unsafe"),
+        ([(2, 3, "D")], "display"),
+    ]
+    mends = [mend(*each) for each in kinds]
+    assert fix_text("abcd", found(*mends), nothing, unsafe=False).text == "Sbcd"
+    assert fix_text("abcd", found(*mends), nothing, unsafe=True).text == "SUcd"
+    records = tuple(record("PG301", *each) for each in kinds)
+    results = FileResult("a.j2", True, records), FileResult("a.j2", True, records[1:])
+    assert [[has_fix(result, unsafe=unsafe) for unsafe in (False, True)] for result in results] == [[True, True], [False, True]]
 
 
-@pytest.mark.parametrize("worse", [result(record("PG999", [])), result(record("PG901", [])), result(checked=False)])
+@pytest.mark.parametrize(
+    "worse",
+    [
+        FileResult("a.j2", True, (record("PG999", []),)),
+        FileResult("a.j2", True, (record("PG901", []),)),
+        FileResult("a.j2", checked=False),
+    ],
+)
 def test_a_fix_that_makes_things_worse_is_left_out_and_the_others_are_not(worse: FileResult) -> None:
-    def check(text: str) -> FileResult:
+    def look(text: str) -> Mendable:
         if "!" in text:
-            return worse
-        wrong = re.search("d", text)
-        fixes = [record("PG301", [(m.start(), m.end(), m[0].upper())], fingerprint=m[0]) for m in re.finditer("[abce]", text)]
-        return result(*fixes, *([record("PG302", [(wrong.start(), wrong.end(), "!")], fingerprint="d")] if wrong else []))
+            return Mendable(worse, [])
+        return found(
+            *(mend([(m.start(), m.end(), "!" if m[0] == "d" else m[0] * 2 + "-")]) for m in re.finditer(r"([a-e])(?!\1|-)", text))
+        )
 
-    fixed = fix_text("abcde", check("abcde"), check, unsafe=False)
-    assert (fixed.text, fixed.applied, [item.code for item in fixed.result.records]) == ("ABCdE", 4, ["PG302"])
+    assert fix_text("abcde", look("abcde"), look, unsafe=False) == ("aa-bb-cc-dee-", 4)
+
+
+def test_fixes_that_do_not_agree_come_one_after_the_other() -> None:
+    def look(text: str) -> Mendable:
+        embedding = Embedding(Source("a.yaml", text), (), (), lambda *_: None, lambda edits: len(edits) < 2)
+        return found(*(mend([(m.start(), m.end(), "A")], embedding=embedding) for m in re.finditer("a", text)))
+
+    looked: list[str] = []
+    fixed = fix_text("aba", look("aba"), lambda text: looked.append(text) or look(text), unsafe=False)  # type: ignore[func-returns-value]
+    assert (fixed, looked) == (("AbA", 2), ["Aba", "AbA"])
+
+
+def test_what_takes_too_long_to_tell_apart_is_left_out() -> None:
+    looked: list[str] = []
+
+    def look(text: str) -> Mendable:
+        looked.append(text)
+        return Mendable(FileResult("a.j2", checked="A" not in text), [mend([(at, at + 1, "A")]) for at in range(len(text))])
+
+    assert fix_text("a" * 500, look("a" * 500), look, unsafe=False) == ("a" * 500, 0)
+    assert len(looked) == 101
+
+
+def test_what_overlaps_a_fix_that_is_left_out_is_applied() -> None:
+    def look(text: str) -> Mendable:
+        return Mendable(FileResult("a.j2", checked="!" not in text), mends if text == "abc" else [])
+
+    mends = [mend([(0, 2, "!")]), mend([(1, 3, "X")])]
+    assert fix_text("abc", look("abc"), look, unsafe=False) == ("aX", 1)

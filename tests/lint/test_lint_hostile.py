@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptguard.linting.check import check_file
-from promptguard.linting.fix import fix_text
+from promptguard.linting.check import Checker, check_file
 from promptguard.linting.load import make_plan
 from promptguard.linting.result import FileResult
-from promptguard.linting.run import find_targets, lint_files
+from promptguard.linting.run import find_targets, fix_data, lint_files
 from promptguard.linting.settings import Settings
 
 HERE = Settings(str(Path.cwd()), pedantic=True)
@@ -168,8 +167,7 @@ def test_texts_of_pieces(name: str, data: st.DataObject) -> None:
         assert 1 <= record.line <= len(lines)
         assert 1 <= record.column <= len(lines[record.line - 1]) + 1
         assert (record.line, record.column) <= (record.end_line, record.end_column)
-    fixed = fix_text(text, result, lambda changed: check(changed, name), unsafe=True)
-    assert failures(fixed.result) == []
+    assert failures(fix_data(name, text.replace("\0", "").encode(), Checker(HERE), unsafe=True)[0]) == []
 
 
 def test_files_of_random_bytes(folder: Path) -> None:

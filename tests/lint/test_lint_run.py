@@ -17,7 +17,7 @@ from promptguard.linting import shares
 from promptguard.linting.check import Checker
 from promptguard.linting.load import make_plan
 from promptguard.linting.result import FileResult, LintResult, Record
-from promptguard.linting.run import collect, exit_code, find_targets, fix_file, lint_files
+from promptguard.linting.run import collect, exit_code, find_targets, fix_data, fix_file, lint_files
 from promptguard.linting.settings import MAX_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,6 +222,42 @@ def test_a_fix_keeps_mark_line_ends_links_and_permissions(folder: Path) -> None:
     assert (folder / "real.j2").read_bytes().removeprefix(b"\xef\xbb\xbf") == b"Be brief.\r\nEnd.\r\n"
     assert Path("link.j2").is_symlink()
     assert stat.S_IMODE((folder / "real.j2").stat().st_mode) == 0o751
+
+
+def test_however_many_fixes_there_are_the_file_is_checked_three_times(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks: list[int] = []
+    real = Checker.check
+    monkeypatch.setattr(Checker, "check", lambda *args, **named: checks.append(1) or real(*args, **named))
+    text = "You help.\n" + "a \n" * 5000
+    result, change = fix_data("system.j2", text.encode(), Checker(make_plan({}).settings), unsafe=False)
+    assert (change.after, change.fixes, result.records, len(checks)) == (text.replace(" \n", "\n"), 5000, (), 3)
+
+
+def test_more_fixes_than_are_taken_at_a_time_are_all_applied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptguard.linting.check.MAX_MENDS", 2)
+    change = fix_data("system.j2", b"a \n" * 7, Checker(make_plan({}).settings), unsafe=False)[1]
+    assert (change.after, change.fixes) == ("a\n" * 7, 7)
+
+
+def test_a_safe_fix_behind_many_findings_that_have_none_is_applied(folder: Path) -> None:
+    (folder / "a.j2").write_text("{#c#} \n" * 1001 + "a \nb\n")
+    assert fix("a.j2")[1] == "{#c#} \n" * 1001 + "a\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "after"),
+    [
+        ("a.j2", "You help {{ name -}}\u200b\nBe brief.\n", None),
+        ("a.j2", "You help.{% if a %} Be kind.{% endif %} \nAnswer.\n", None),
+        ("a.yaml", "system_prompt: >\n  You are.\n    \n     \n  B  \n", "system_prompt: >\n  You are.\n    \n     \n  B\n"),
+        ("a.yaml", "system_prompt: |\n  You are.\n  \u202e  \n", "system_prompt: |\n  You are.\n  \u202e\n"),
+        ("a.json", '{"system_prompt": "- item  \\r\u2028 "}', '{"system_prompt": "- item\\r\u2028 "}'),
+    ],
+)
+def test_no_line_is_lost_by_a_safe_fix(folder: Path, name: str, text: str, after: str | None) -> None:
+    (folder / "prompts").mkdir()
+    (folder / "prompts" / name).write_text(text, encoding="utf-8", newline="")
+    assert fix(f"prompts/{name}")[1] == after
 
 
 def test_a_file_without_fixes_is_not_touched(folder: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from promptguard.checks.base import Hit
-from promptguard.linting.check import check_file
-from promptguard.linting.fix import fix_text
+from promptguard.linting.check import Checker, check_file
 from promptguard.linting.result import FileResult
+from promptguard.linting.run import fix_data
 from promptguard.linting.settings import Settings
 
 CLOCK = "Today: {{ now() }}."
@@ -15,6 +15,12 @@ CLOCK = "Today: {{ now() }}."
 
 def check(text: str, path: str = "system.j2", **values: object) -> FileResult:
     return check_file(path, text, Settings(str(Path.cwd()), **values), named=True)  # type: ignore[arg-type]
+
+
+def fix(text: str, path: str = "system.j2", *, unsafe: bool = False, **values: object) -> tuple[str, FileResult]:
+    checker = Checker(Settings(str(Path.cwd()), ignore=("PG305",), **values))  # type: ignore[arg-type]
+    result, change = fix_data(path, text.encode(), checker, unsafe=unsafe)
+    return change.after, result
 
 
 def found(text: str, path: str = "system.j2", **values: object) -> list[tuple[str, int, int]]:
@@ -144,15 +150,14 @@ def test_an_internal_error_cannot_be_suppressed(folder: Path, detect: object) ->
     ],
 )
 def test_fixes(folder: Path, before: str, after: str) -> None:
-    fixed = fix_text(before, check(before), check, unsafe=False)
-    assert fixed.text == after
-    assert fixed.result.records == ()
+    fixed, result = fix(before)
+    assert (fixed, result.records) == (after, ())
 
 
 def test_removing_a_comment_that_strips_blanks_is_unsafe(folder: Path) -> None:
     text = "A.\n{#- promptguard: ignore[PG101] #}\nEnd.\n"
-    assert fix_text(text, check(text), check, unsafe=False).text == text
-    assert fix_text(text, check(text), check, unsafe=True).text == "A.\nEnd.\n"
+    assert fix(text)[0] == text
+    assert fix(text, unsafe=True)[0] == "A.\nEnd.\n"
 
 
 @pytest.mark.parametrize(
@@ -250,12 +255,8 @@ def test_a_broken_line_of_json_lines_leaves_the_strings_of_the_others(folder: Pa
     ],
 )
 def test_fixes_in_a_json_string(folder: Path, before: str, after: str) -> None:
-    def checked(text: str) -> FileResult:
-        return check(text, "prompts/a.json", select=("PG900",))
-
     text = '{"system_prompt": "%s", "user_prompt": "{{ x }}"}\n'
-    fixed = fix_text(text % before, checked(text % before), checked, unsafe=False)
-    assert fixed.text == text % after
+    assert fix(text % before, "prompts/a.json", select=("PG900",))[0] == text % after
 
 
 PASTED = "Current time: 2026-05-01T10:03:22Z"

@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from promptguard.core.source import Source
@@ -87,6 +87,51 @@ def test_an_edit_that_is_written_reads_as_that_edit(text: str, data: st.DataObje
     value = load(text)
     value["k"] = node.text[:start] + new + node.text[end:]
     assert load(text[:begin] + made + text[upto:]) == value
+
+
+@settings(max_examples=300)
+@given(scalars(), st.data())
+def test_edits_that_agree_read_as_all_of_them(text: str, data: st.DataObject):
+    node = parsed(text)
+    written = written_scalar(text, node.start, node.text)
+    assert written is not None
+    writer, places = ScalarWriter(text, written), written.places
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(node.text)), max_size=8)))
+    value, host, edits = node.text, text, []
+    for start, end in reversed(list(zip(cuts[::2], cuts[1::2], strict=False))):
+        new = data.draw(st.sampled_from(["", " ", "b"]))
+        made = writer.escape(start, end, new) if start < end else None
+        if made is not None:
+            low, high = places.span(start, end)
+            edits.insert(0, (low, high, made))
+            value = value[:start] + new + value[end:]
+            host = host[:low] + made + host[high:]
+    if edits and writer.agree(edits):
+        assert load(host)["k"] == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "k: >\n  a\n  --\n  b\n",
+        "k: 'a\n  --\n  b'\n",
+        "k: |\n  a\n  --\n",
+        "k: 1.--\n",
+    ],
+)
+def test_edits_that_empty_a_line_together_do_not_agree(text: str):
+    written = written_scalar(text, 3, load(text)["k"])
+    assert written is not None
+    writer = ScalarWriter(text, written)
+    edits = [(*written.places.span(*cut), str(writer.escape(*cut, ""))) for cut in ((2, 3), (3, 4))]
+    assert [writer.agree(some) for some in (edits[:1], edits[1:], edits)] == [True, True, False]
+
+
+def test_a_line_of_blanks_in_a_folded_block_stays():
+    text = "k: >\n  a\n    \n     \n  b\n"
+    written = written_scalar(text, 3, load(text)["k"])
+    assert written is not None
+    assert ScalarWriter(text, written).escape(2, 4, "") is None
 
 
 @pytest.mark.parametrize(

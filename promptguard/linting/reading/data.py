@@ -348,7 +348,8 @@ def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
     written = written_scalar(source.text, value.start, value.text)
     if written is None:
         return None
-    return Embedding(source, written.places.starts, written.places.ends, ScalarWriter(source.text, written).escape)
+    writer = ScalarWriter(source.text, written)
+    return Embedding(source, written.places.starts, written.places.ends, writer.escape, writer.agree)
 
 
 def _json_value(places: JSONIndex, at: int = 0) -> Value:
