@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 import yaml
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import Any, Iterator, Literal, NamedTuple, Sequence, lru_cache
+from promptguard.core.light import Any, Iterator, Literal, NamedTuple, Sequence
 from promptguard.core.source import Place, Source, Span
 
 MAX_DEPTH = 100
