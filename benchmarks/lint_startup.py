@@ -6,6 +6,10 @@ finding, for which tokens are counted too; each in a folder without a cache, wit
 and with ``--no-cache``. Processor time is compared, each run with that of ``--version`` next to it, and the median of many is
 given: neither other work nor the frequency of the processor shows. Clock time is printed too.
 
+With the script of pip 26 and ``--no-cache``, clean small files of other kinds are checked as well. Two of them have a limit of
+their own: tool schemas are read, put in order and printed to see whether they are canonical, by modules that a template does not
+need; and for YAML the library that reads it is imported, which alone takes longer than ``--version``.
+
 As modules are, patterns are compiled in the first run and kept for the next. What a run takes that has to compile them again is
 printed at the end and not judged.
 """
@@ -23,9 +27,21 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 100
 LIMIT = 2.0
+LIMIT_OF_TOOLS = 2.5
+LIMIT_OF_YAML = 4.5
 OTHERS = 70  # files that make a run large enough for its results to be kept
 CLEAN = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nUse the tools.\n"
 FOUND = CLEAN.replace("Use", "Today: {{ now() }}.\nUse")
+KINDS = {  # name, text, limit
+    "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", LIMIT),
+    "prompty": ("clean.prompty", "---\nname: x\n---\nsystem:\nYou are a helper.\n", LIMIT),
+    "tools in JSON": (
+        "tools.json",
+        '{"tools":[{"name":"a","description":"d","parameters":{"type":"object","properties":{}}}]}\n',
+        LIMIT_OF_TOOLS,
+    ),
+    "prompts in YAML": ("prompts.yaml", "system: |\n  You are a helper.\nuser: x\n", LIMIT_OF_YAML),
+}
 SCRIPT = """\
 # -*- coding: utf-8 -*-
 import re
@@ -38,15 +54,14 @@ if __name__ == '__main__':
 NEWER = SCRIPT.replace("import re\n", "").replace(
     "re.sub(r'(-script\\.pyw|\\.exe)?$', '', sys.argv[0])", "sys.argv[0].removesuffix('.exe')"
 )
-
-
 SCRIPTS = {"newer": "pip 26", "promptguard": "earlier pips"}
 COMPILES = "compiling patterns"
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("clean.j2", CLEAN), ("found.j2", FOUND), ("promptguard", SCRIPT), ("newer", NEWER)):
+        files = {"clean.j2": CLEAN, "found.j2": FOUND, "promptguard": SCRIPT, "newer": NEWER}
+        for name, text in {**files, **{name: text for name, text, _ in KINDS.values()}}.items():
             (Path(folder) / name).write_text(text)
         shutil.copytree(ROOT / "promptguard", f"{folder}/site/promptguard", ignore=shutil.ignore_patterns("__pycache__"))
         environment = {**os.environ, "PYTHONPATH": f"{folder}/site", "XDG_CACHE_HOME": f"{folder}/home"}
@@ -61,6 +76,10 @@ def main() -> int:
                 commands[pip, f"lint, {what}, in the cache"] = [*lint, "--cache-dir", "all"]
                 commands[pip, f"lint, {what}, --no-cache"] = [*lint, "--no-cache"]
                 commands[pip, f"lint, {what}, {COMPILES}"] = [*lint, "--no-cache"]
+        limits: dict[tuple[str, str], float] = {}
+        for kind, (name, _, limit) in KINDS.items():
+            row = SCRIPTS["newer"], f"lint, {kind}, --no-cache"
+            commands[row], limits[row] = ["newer", "lint", "--no-cache", name], limit
         os.chdir(folder)
         others = [f"other_{number}.j2" for number in range(OTHERS)]
         for name in others:
@@ -81,8 +100,9 @@ def main() -> int:
         ratio, clock = (
             median(run[which] / own[which] for run, own in zip(runs, taken[pip, "--version"], strict=True)) for which in (0, 1)
         )
-        missed |= judged and ratio > LIMIT
-        verdict = "" if not judged else "MISSED" if ratio > LIMIT else "ok"
+        limit = limits.get((pip, name), LIMIT)
+        missed |= judged and ratio > limit
+        verdict = "" if not judged else f"MISSED ({limit})" if ratio > limit else "ok"
         processor = median(run[0] for run in runs)
         print(f"{pip:14} {name:36} {processor * 1000:6.1f} ms  {ratio:5.2f} times --version (clock {clock:.2f})  {verdict}")
     return int(missed)

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Iterator, Mapping
-from functools import lru_cache
-
 from promptguard.checks.base import Document, Hit, byte_order_mark, shown
 from promptguard.checks.literals import LiteralKind, volatile_literals
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
 from promptguard.checks.tools_schema import check_names, check_schemas
+from promptguard.core import json_text
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
-from promptguard.core.light import Any, regex
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterator, Mapping, lru_cache, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
-from promptguard.parse.yaml import Node, Stream, check_json, merged, python_value, read_yaml
-from promptguard.toolschema.dialects import looks_like_tools
-from promptguard.toolschema.document import Form, holds_tools
+from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools
 from promptguard.toolschema.marks import is_json_lines
 from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
-from promptguard.toolschema.vocabulary import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from promptguard.parse.yaml import Node, Stream
+    from promptguard.toolschema.document import Form
+
+    _Read = Generator[Hit, None, list[Part]]
 
 _LINE = regex(r"[^\r\n]+")
+_DECODER = json_text.Decoder(parse_int=float)  # which takes any number of digits
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
@@ -44,8 +47,6 @@ def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
 
 # Reading: what cannot be read is a finding; what can be is returned.
 
-_Read = Generator[Hit, None, list[Part]]
-
 
 def _is_lines(document: Document) -> bool:
     return document.source.path.lower().endswith((".jsonl", ".ndjson")) or is_json_lines(document.text)
@@ -54,7 +55,7 @@ def _is_lines(document: Document) -> bool:
 def _read_lines(document: Document) -> _Read:
     parts: list[Part] = []
     for line in _LINE.finditer(document.text):
-        if holds_tools(line.group()):
+        if text_looks_like_tools(line.group()):
             parts += yield from _read_value(document, *line.span(), "wire")
     return parts
 
@@ -74,13 +75,15 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
         if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
             yield _broken(document, at, error)
         try:
-            return [Part(json.loads(document.text[start:end], parse_int=float), places, start, end, form, strict=False)]
+            return [Part(_DECODER.decode(document.text[start:end]), places, start, end, form, strict=False)]
         except (ValueError, RecursionError):
             return []
     return [Part(value, places, start, end, form, strict=document.pointer is None)]
 
 
 def _read_yaml(document: Document) -> _Read:
+    from promptguard.parse.yaml import read_yaml
+
     try:
         stream = read_yaml(document.source)
     except InputError as error:
@@ -105,6 +108,8 @@ def _read_beside(document: Document) -> _Read:
 @lru_cache(maxsize=1)
 def _yaml_lists(source: Source) -> tuple[Stream, dict[int, Node]]:
     """A YAML text, and its lists by their starts; a file may have many documents."""
+    from promptguard.parse.yaml import read_yaml
+
     stream = read_yaml(source)
     lists: dict[int, Node] = {}
     seen: set[int] = set()
@@ -120,6 +125,8 @@ def _yaml_lists(source: Source) -> tuple[Stream, dict[int, Node]]:
 
 
 def _read_node(document: Document, stream: Stream, root: Node) -> _Read:
+    from promptguard.parse.yaml import check_json, merged, python_value
+
     kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
     again = _duplicates(document, YAMLPlaces(document.text, root))
     strict = not again and stream.tag is None and not _merges(root)
@@ -215,7 +222,7 @@ def _texts(value: Any) -> Iterator[tuple[str, str, str]]:
         for key in ("title", "description"):
             if isinstance(schema.get(key), str):
                 yield f"{pointer}/{key}", "", schema[key]
-        if role is Role.SCHEMA:
+        if role == "schema":
             label = pointer.rpartition("/")[2]
             for key in ("default", "enum"):
                 yield from _strings(f"{pointer}/{key}", label, schema.get(key))

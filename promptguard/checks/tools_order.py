@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-
-import orjson
-
 from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.tools_places import Places, Range
-from promptguard.core.errors import InputError
 from promptguard.core.finding import Fix
-from promptguard.core.light import Any, NamedTuple
-from promptguard.toolschema.canonical import canonical_tools
+from promptguard.core.json_text import quote
+from promptguard.core.light import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
+from promptguard.parse.strict import Number
 from promptguard.toolschema.dialects import tool_name
-from promptguard.toolschema.document import Form, format_text
-from promptguard.toolschema.order import Canonicalizer, print_number
+from promptguard.toolschema.errors import RefusedError
+from promptguard.toolschema.order import Canonicalizer
 from promptguard.toolschema.plain import escape
 
+if TYPE_CHECKING:
+    from promptguard.toolschema.document import Form
+
 _HOLD_TOOLS = ("tools", "functions", "functionDeclarations", "function_declarations")
+
+_NAMES = {None: "null", False: "false", True: "true"}
 
 
 class Part(NamedTuple):
@@ -63,8 +63,8 @@ def check_order(document: Document, parts: Sequence[Part]) -> Iterator[Hit]:
         if not part.strict:
             continue
         try:
-            canonical = canonical_tools(part.value)
-        except InputError:  # no tools: a list that holds something else as well
+            canonical = Canonicalizer().tools(part.value)
+        except RefusedError:  # no tools: a list that holds something else as well
             continue
         orders = {pointer: order for pointer, tools in tool_lists(part.value) if (order := _order(tools)) is not None}
         for pointer, order in orders.items():
@@ -91,7 +91,8 @@ def _sort_key(tool: dict[str, Any]) -> tuple[str, bytes]:
     name = tool_name(tool)
     if name is not None and not any(key in tool for key in _HOLD_TOOLS):
         return name, b""
-    return Canonicalizer().tool_key(canonical_tools([tool])[0])
+    canonicalizer = Canonicalizer()
+    return canonicalizer.tool_key(canonicalizer.tools([tool])[0])
 
 
 def _unsorted(document: Document, part: Part, pointer: str, order: list[int]) -> Hit:
@@ -99,8 +100,8 @@ def _unsorted(document: Document, part: Part, pointer: str, order: list[int]) ->
     early, late = f"{pointer}/{order[number]}", f"{pointer}/{number}"
     start, end = _label(part, early)
     low, high = _label(part, late)
-    quote, other = shown(document.text[start:end]), shown(document.text[low:high])
-    message = f"the tool `{quote}` stands behind `{other}`, so the tools are not sorted by name"
+    early_name, late_name = shown(document.text[start:end]), shown(document.text[low:high])
+    message = f"the tool `{early_name}` stands behind `{late_name}`, so the tools are not sorted by name"
     return Hit("PG404", start, end, message, fix=_sorted_fix(document, part, pointer, order), pointer=early)
 
 
@@ -163,9 +164,7 @@ def _misplaced(document: Document, part: Part, canonical: Any, orders: dict[str,
         if isinstance(given, dict):
             for key, other in zip(given, wanted, strict=True):
                 if key != other:
-                    return _moved(
-                        document, part.places.key(f"{pointer}/{escape(key)}"), json.dumps(other, ensure_ascii=False), pointer
-                    )
+                    return _moved(document, part.places.key(f"{pointer}/{escape(key)}"), quote(other), pointer)
             members = [(item, wanted[key], f"{pointer}/{escape(key)}") for key, item in given.items()]
         elif isinstance(given, list):
             order = orders.get(pointer) or range(len(given))
@@ -173,7 +172,7 @@ def _misplaced(document: Document, part: Part, canonical: Any, orders: dict[str,
                 item = given[number]
                 if isinstance(item, str) and item != other:
                     at = f"{pointer}/{number}"
-                    return _moved(document, part.places.value(at), json.dumps(other, ensure_ascii=False), at)
+                    return _moved(document, part.places.value(at), quote(other), at)
                 members.append((item, other, f"{pointer}/{number}"))
             members.sort(key=lambda member: int(member[2].rpartition("/")[2]))
         stack.extend(reversed(members))
@@ -189,21 +188,41 @@ def _text_disorder(document: Document, part: Part, disorder: _Disorder | None, *
     """The disorder of a JSON text with the edit that mends it; without one of keys, that of its layout."""
     text = document.text[part.start : part.end]
     if disorder is None:
-        own = _printed(part.value, part.form)
+        own = _printed(part.value, "\n") + "\n" if part.form == "file" else _printed(part.value)
         wire = text.rstrip("\r\n")
-        if own == text or ("\n" not in wire and _printed(part.value, "wire") == wire):
+        if own == text or ("\n" not in wire and _printed(part.value) == wire):
             return None
         start, end = _first_difference(text, own)
         message = "the layout is not canonical: other white space, escapes or numbers than promptguard format writes"
         disorder = _Disorder(part.start + start, part.start + end, message, "", is_order=False)
     assert part.form is not None
+    from promptguard.toolschema.document import format_text
+
     canonical = format_text(text, path=document.source.path, form=part.form).text
     return disorder._replace(edit=_edit(part.start, text, canonical), safe=not marked)
 
 
-def _printed(value: Any, form: Form | None) -> str:
-    option = (orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE) if form == "file" else 0
-    return orjson.dumps(value, default=print_number, option=option).decode()
+def _printed(value: Any, line: str = "") -> str:
+    """A value that was read with exact numbers, as ``promptguard format`` prints it.
+
+    Args:
+        value: nested no deeper than ``parse.strict`` lets pass.
+        line: the line break and the indentation that it stands at; nothing for the wire form.
+    """
+    if type(value) is str:
+        return quote(value)
+    if type(value) is Number:
+        return value.canonical
+    if not isinstance(value, (dict, list)):
+        return str(value) if type(value) is int else _NAMES[value]
+    inner, colon = (f"{line}  ", ": ") if line else ("", ":")
+    if type(value) is dict:
+        parts = [f"{quote(key)}{colon}{_printed(item, inner)}" for key, item in value.items()]
+        opening, closing = "{", "}"
+    else:
+        parts = [_printed(item, inner) for item in value]
+        opening, closing = "[", "]"
+    return f"{opening}{inner}{f',{inner}'.join(parts)}{line}{closing}" if parts else opening + closing
 
 
 def _not_canonical(document: Document, found: list[_Disorder], kept: str | None) -> Hit:

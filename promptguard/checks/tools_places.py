@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
-
-from promptguard.core.light import regex
+from promptguard.core.light import TYPE_CHECKING, Iterator, Protocol, Sequence, regex
 from promptguard.core.source import Span
-from promptguard.parse import json as json_text
-from promptguard.parse import yaml as yaml_text
 from promptguard.toolschema.plain import escape
+
+if TYPE_CHECKING:
+    from promptguard.parse.json import JSONIndex
+    from promptguard.parse.json import Node as JSONNode
+    from promptguard.parse.yaml import Node as YAMLNode
 
 Range = tuple[int, int]
 
@@ -44,13 +44,15 @@ class JSONPlaces:
     def __init__(self, text: str, start: int, end: int) -> None:
         self._text = text
         self._start, self._end = start, end
-        self._made: json_text.JSONIndex | None = None
-        self._members: dict[int, dict[str | int | None, json_text.Node]] = {}
+        self._made: JSONIndex | None = None
+        self._members: dict[int, dict[str | int | None, JSONNode]] = {}
 
     @property
-    def index(self) -> json_text.JSONIndex:
+    def index(self) -> JSONIndex:
         if self._made is None:  # a text without findings needs none
-            self._made = json_text.index(self._text[self._start : self._end])
+            from promptguard.parse.json import index
+
+            self._made = index(self._text[self._start : self._end])
         return self._made
 
     def value(self, pointer: str) -> Range:
@@ -75,7 +77,7 @@ class JSONPlaces:
         while stack:
             pointer, node = stack.pop()
             members = [(f"{pointer}/{escape(str(child.name))}", child) for child in node.children]
-            first: dict[str | int | None, json_text.Node] = {}
+            first: dict[str | int | None, JSONNode] = {}
             for at, child in members:
                 known = first.setdefault(child.name, child)
                 if known is not child and known.key is not None and child.key is not None:
@@ -85,7 +87,7 @@ class JSONPlaces:
     def _in_file(self, span: Span) -> Range:
         return self._start + span.start, self._start + span.end
 
-    def _node(self, pointer: str) -> json_text.Node:
+    def _node(self, pointer: str) -> JSONNode:
         node = self.index.root
         assert node is not None
         for part in pointer.split("/")[1:]:
@@ -120,7 +122,7 @@ def _raw_offsets(raw: str, offsets: Sequence[int]) -> list[int]:
 class YAMLPlaces:
     """Places in a document of a YAML text; the ends of values are not known to its parser."""
 
-    def __init__(self, text: str, root: yaml_text.Node) -> None:
+    def __init__(self, text: str, root: YAMLNode) -> None:
         self._text = text
         self._root = root
         self._numbers: dict[int, dict[str, int]] = {}
@@ -154,14 +156,14 @@ class YAMLPlaces:
             pointer, node = stack.pop()
             names = [key.text for key in node.keys] or range(len(node.children))
             members = [(f"{pointer}/{escape(str(name))}", child) for name, child in zip(names, node.children, strict=True)]
-            first: dict[str, yaml_text.Node] = {}
+            first: dict[str, YAMLNode] = {}
             for (at, _), key in zip(members, node.keys, strict=False):
                 known = first.setdefault(key.text, key)
                 if known is not key:
                     yield at, self._range(key), self._range(known)
             stack.extend(reversed(members))
 
-    def _find(self, pointer: str) -> tuple[yaml_text.Node, yaml_text.Node | None]:
+    def _find(self, pointer: str) -> tuple[YAMLNode, YAMLNode | None]:
         node, key = self._root, None
         for part in pointer.split("/")[1:]:
             if node.kind == "mapping":
@@ -175,7 +177,7 @@ class YAMLPlaces:
             node = node.children[number]
         return node, key
 
-    def _range(self, node: yaml_text.Node) -> Range:
+    def _range(self, node: YAMLNode) -> Range:
         start, end = node.start, _line_end(self._text, node.start, node.start + _SHOWN)
         if node.kind == "scalar" and self._text.startswith(node.text, start):
             return start, start + len(node.text)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 from promptguard.checks.base import Document, Hit, shown
 from promptguard.checks.tools_order import Part, name_pointer, tool_lists
 from promptguard.checks.tools_places import Range
 from promptguard.core.finding import Severity
-from promptguard.core.light import Any
+from promptguard.core.light import Any, Iterator, Sequence
 from promptguard.toolschema.dialects import SCHEMA_KEYS
 from promptguard.toolschema.references import dangling_references
 from promptguard.toolschema.visit import visit
-from promptguard.toolschema.vocabulary import Role
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _MAY_DEFINE_MORE = ("$ref", "ref", "allOf", "anyOf", "any_of", "oneOf", "patternProperties", "if", "dependentSchemas")
@@ -76,7 +73,7 @@ def check_schemas(document: Document, part: Part) -> Iterator[Hit]:
     # Tools that the provider brings along have a ``type`` of their own.
     elements = {f"{pointer}/{number}" for pointer, tools in tool_lists(part.value) for number in range(len(tools))}
     for pointer, role, schema, _ in visit(part.value):
-        if role is not Role.SCHEMA:
+        if role != "schema":
             continue
         if "type" in schema and pointer not in elements:
             yield from _check_type(document, part, pointer, schema["type"])

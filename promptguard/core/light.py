@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any as Any
     from typing import Literal as Literal
     from typing import NamedTuple as NamedTuple
+    from typing import Protocol as Protocol
 
     def count_elements(counts: dict[Any, int], elements: Iterable[Any]) -> None:
         """Add how often each element comes, as ``collections.Counter`` does."""
@@ -44,6 +45,7 @@ else:
             return object
 
     Any = object
+    Protocol = object
     MappingProxyType = type(type.__dict__)
     Literal = _Words()
 

@@ -6,25 +6,21 @@ being JSON half-way still gives the places of what came before. It accepts what 
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
-
+from promptguard.core import json_text
+from promptguard.core.light import Iterator, Literal, NamedTuple, Sequence, regex
 from promptguard.core.source import Span
 
 MAX_DEPTH = 500
 
-_SPACE = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
-_SCALAR = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN|true|false|null", re.ASCII)
-_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_SPACE = regex(r"[ \t\r\n]*")
+_STRING = regex(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
+_SCALAR = regex(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|-?Infinity|NaN|true|false|null")
+_ESCAPE = regex(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
+_INDEX = regex(r"[0-9]{1,9}")
 
 Kind = Literal["object", "array", "string", "scalar"]
 
 
-@dataclass
 class Node:
     """A value in a JSON text.
 
@@ -36,12 +32,15 @@ class Node:
         children: the members of an object or array as they stand in the text, equal keys included.
     """
 
-    kind: Kind
-    start: int
-    end: int
-    name: str | int | None = None
-    key: Span | None = None
-    children: list[Node] = field(default_factory=list)
+    __slots__ = ("children", "end", "key", "kind", "name", "start")
+
+    def __init__(self, kind: Kind, start: int, end: int, name: str | int | None = None, key: Span | None = None) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.name = name
+        self.key = key
+        self.children: list[Node] = []
 
     @property
     def span(self) -> Span:
@@ -50,13 +49,12 @@ class Node:
     def child(self, name: str | int) -> Node | None:
         """The member with that key or index (as a number or its digits); of equal keys the last, as in Python's ``json``."""
         if self.kind == "array":
-            index = int(name) if re.fullmatch(r"\d{1,9}", str(name), re.ASCII) else -1
+            index = int(name) if _INDEX.fullmatch(str(name)) else -1
             return self.children[index] if 0 <= index < len(self.children) else None
         return next((child for child in reversed(self.children) if child.name == name), None)
 
 
-@dataclass(frozen=True)
-class JSONIndex:
+class JSONIndex(NamedTuple):
     """The places of the values of a JSON text.
 
     Attributes:
@@ -197,7 +195,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _decode(quoted: str) -> str:
-    return str(json.loads(quoted))
+    return str(json_text.loads(quoted)) if "\\" in quoted else quoted[1:-1]
 
 
 def _parts(pointer: str) -> list[str]:

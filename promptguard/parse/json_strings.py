@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-
+from promptguard.core import json_text
+from promptguard.core.light import regex
 from promptguard.parse.places import Places
 
-_ESCAPE = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
+_ESCAPE = regex(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -36,4 +35,4 @@ def escape_string(text: str) -> str | None:
     """How a text is written inside of a JSON string; ``None`` for one that UTF-8 cannot hold."""
     if any("\ud800" <= character <= "\udfff" for character in text):
         return None
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return json_text.quote(text)[1:-1]

@@ -5,21 +5,24 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from typing import Any, NoReturn
-
+from promptguard.core import json_text
+from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
+from promptguard.core.light import TYPE_CHECKING, Any, regex
 from promptguard.core.source import Place, Source, Span
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
+    from typing import NoReturn
 
 MAX_NESTING = 100
 """Levels of objects and arrays. Real tool schemas stay below 40; far above 100, other parsers give up."""
 
-_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
-_LONE = re.compile(r"[\ud800-\udfff]")
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:]|NaN|-?Infinity|-?\d[\d.eE+-]*', re.DOTALL)
+_SURROGATE = regex(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+_LONE = regex(r"[\ud800-\udfff]")
+_TOKEN = regex(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:]|NaN|-?Infinity|-?\d[\d.eE+-]*', re.DOTALL)
 _SHOWN = 20
+_INFINITY = float("inf")
 _LONGEST_EXPONENT = 1000
 
 
@@ -89,17 +92,21 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
     text = source.text[start : span.end] if span is not None else source.text
     try:
         value = (_EXACT if exact_numbers else _PYTHON).decode(text)
-    except json.JSONDecodeError as error:
-        problem, at = _problem(text, error)
-        raise InputError(f"not JSON: {problem}", where=_at(source, start + at)) from None
-    except (_RefusedError, RecursionError, ValueError):
+    except ValueError as error:
+        from json import JSONDecodeError
+
+        if isinstance(error, JSONDecodeError):
+            problem, at = _problem(text, error)
+            raise InputError(f"not JSON: {problem}", where=_at(source, start + at)) from None
+        _refuse(source, start, text, exact_numbers)
+    except (_RefusedError, RecursionError):
         _refuse(source, start, text, exact_numbers)
     if deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):
         _check(source, start, text, exact_numbers)
     return value
 
 
-def _problem(text: str, error: json.JSONDecodeError) -> tuple[str, int]:
+def _problem(text: str, error: JSONDecodeError) -> tuple[str, int]:
     """What is wrong, and where, in the same words for every version of Python."""
     at = error.pos
     before = text[:at].rstrip(" \t\r\n")
@@ -126,7 +133,7 @@ def _constant(_: str) -> NoReturn:
 
 def _float(lexeme: str) -> float:
     number = float(lexeme)
-    if math.isinf(number):
+    if abs(number) == _INFINITY:
         raise _RefusedError
     return number
 
@@ -140,8 +147,8 @@ def _exact_int(lexeme: str) -> int | Number:
     return int(lexeme) if len(lexeme) <= 18 else Number(lexeme)
 
 
-_PYTHON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
-_EXACT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_exact_float, parse_int=_exact_int)
+_PYTHON = json_text.Decoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_EXACT = json_text.Decoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_exact_float, parse_int=_exact_int)
 
 
 def deeper_than(value: Any, limit: int) -> bool:
@@ -179,7 +186,7 @@ def _check(source: Source, start: int, text: str, exact_numbers: bool) -> None:
         elif lexeme == ":":
             if last is not None and keys and keys[-1] is not None:
                 if last[0] in keys[-1]:
-                    shown = json.dumps(last[0], ensure_ascii=False)
+                    shown = json_text.quote(last[0])
                     raise InputError(f"the key {shown} stands twice in one object", where=_at(source, last[1]))
                 keys[-1].add(last[0])
         elif lexeme in "{[":
@@ -198,7 +205,7 @@ def _check(source: Source, start: int, text: str, exact_numbers: bool) -> None:
 
 def _decoded(lexeme: str) -> str:
     try:
-        return str(json.loads(lexeme)) if "\\" in lexeme else lexeme[1:-1]
+        return str(json_text.loads(lexeme)) if "\\" in lexeme else lexeme[1:-1]
     except ValueError:  # a wrong escape, further on than the parser has come
         return lexeme[1:-1]
 
@@ -206,7 +213,7 @@ def _decoded(lexeme: str) -> str:
 def _out_of_range(lexeme: str, exact_numbers: bool) -> bool:
     try:
         if not Number(lexeme).integer:
-            return math.isinf(float(lexeme))
+            return abs(float(lexeme)) == _INFINITY
         if not exact_numbers:
             int(lexeme)
     except ValueError:  # an integer of more digits than Python converts, or no number at all

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Literal
 
 import yaml
 
 from promptguard.core.errors import InputError
+from promptguard.core.light import Any, Iterator, Literal, NamedTuple, Sequence
 from promptguard.core.source import Place, Source, Span
 
 MAX_DEPTH = 100
@@ -30,7 +28,6 @@ _HEAD_COMMENT = re.compile(r"[|>][^\n#]*#")
 Kind = Literal["mapping", "sequence", "scalar"]
 
 
-@dataclass
 class Node:
     """A value in a YAML text.
 
@@ -44,17 +41,28 @@ class Node:
         children: the values of a mapping or the elements of a sequence.
     """
 
-    kind: Kind
-    start: int
-    text: str = ""
-    plain: bool = False
-    type: str = "str"
-    keys: list[Node] = field(default_factory=list)
-    children: list[Node] = field(default_factory=list)
+    __slots__ = ("children", "keys", "kind", "plain", "start", "text", "type")
+
+    def __init__(
+        self,
+        kind: Kind,
+        start: int,
+        text: str = "",
+        plain: bool = False,
+        type: str = "str",  # noqa: A002 - the name of the attribute
+        keys: Sequence[Node] = (),
+        children: Sequence[Node] = (),
+    ) -> None:
+        self.kind = kind
+        self.start = start
+        self.text = text
+        self.plain = plain
+        self.type = type
+        self.keys = list(keys)
+        self.children = list(children)
 
 
-@dataclass(frozen=True)
-class Stream:
+class Stream(NamedTuple):
     """A YAML text.
 
     Attributes:
@@ -141,7 +149,7 @@ def _merged(node: Node, children: list[Node]) -> Node:
     pairs = list(zip(node.keys, children, strict=True)) if node.kind == "mapping" else []
     if not any(_bases(key, child) for key, child in pairs):
         same = all(new is old for new, old in zip(children, node.children, strict=True))
-        return node if same else replace(node, children=children)
+        return node if same else _with(node, node.keys, children)
     seen = {key.text for key, child in pairs if not _bases(key, child)}
     keys: list[Node] = []
     values: list[Node] = []
@@ -156,7 +164,11 @@ def _merged(node: Node, children: list[Node]) -> Node:
                     seen.add(inner_key.text)
                     keys.append(inner_key)
                     values.append(inner)
-    return replace(node, keys=keys, children=values)
+    return _with(node, keys, values)
+
+
+def _with(node: Node, keys: list[Node], children: list[Node]) -> Node:
+    return Node(node.kind, node.start, node.text, node.plain, node.type, keys, children)
 
 
 def _bases(key: Node, value: Node) -> list[Node]:
@@ -316,15 +328,17 @@ def _first(known: int | None, event: Any) -> int:
     return int(event.start_mark.index) if known is None else known
 
 
-@dataclass
 class _Open:
     """A collection whose end has not come yet; ``count`` is how many nodes there were before it."""
 
-    node: Node
-    anchor: str | None
-    count: int
-    depth: int = 1
-    key: Node | None = None
+    __slots__ = ("anchor", "count", "depth", "key", "node")
+
+    def __init__(self, node: Node, anchor: str | None, count: int) -> None:
+        self.node = node
+        self.anchor = anchor
+        self.count = count
+        self.depth = 1
+        self.key: Node | None = None
 
     def add(self, child: Node) -> None:
         if self.node.kind == "sequence":

@@ -6,13 +6,13 @@ A YAML parser says where a scalar begins and what its value is. Here the text is
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
-
+from promptguard.core import json_text
+from promptguard.core.light import TYPE_CHECKING, Iterable, Iterator, Literal, NamedTuple, Sequence, regex
 from promptguard.parse.places import Places
 from promptguard.parse.yaml import resolve
+
+if TYPE_CHECKING:
+    import re
 
 Style = Literal["plain", "single", "double", "literal", "folded"]
 
@@ -21,23 +21,23 @@ MAX_CHECKED = 1 << 16
 _MOST_CHECKED = 100  # edits of one scalar for which that is done
 
 _BREAK = r"(?:\r\n|[\r\n\x85\u2028\u2029])"
-_BREAKS = re.compile(_BREAK)
-_PROPERTIES = re.compile(rf"(?:[&!][^\s]*|#[^\r\n\x85\u2028\u2029]*|{_BREAK}|[ \t]+)*")
-_HEADER = re.compile(rf"[|>](?P<marks>[-+1-9]{{0,2}})[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?(?P<line_break>{_BREAK}|\Z)")
-_SINGLE_STOP = re.compile(rf"''|'|{_BREAK}")
-_DOUBLE_STOP = re.compile(rf"\\|\"|{_BREAK}")
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0abt\tnvfre \"/\\N_LP]))")
+_BREAKS = regex(_BREAK)
+_PROPERTIES = regex(rf"(?:[&!][^\s]*|#[^\r\n\x85\u2028\u2029]*|{_BREAK}|[ \t]+)*")
+_HEADER = regex(rf"[|>](?P<marks>[-+1-9]{{0,2}})[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?(?P<line_break>{_BREAK}|\Z)")
+_SINGLE_STOP = regex(rf"''|'|{_BREAK}")
+_DOUBLE_STOP = regex(rf"\\|\"|{_BREAK}")
+_ESCAPE = regex(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0abt\tnvfre \"/\\N_LP]))")
 _ESCAPED = dict(
     zip('0abt\tnvfre "/\\N_LP', '\0\x07\x08\t\t\n\x0b\x0c\r\x1b "/\\\x85\xa0\u2028\u2029', strict=True),
 )
 _BLANK = " \t"
-_SPACES = re.compile(" *")
-_BLANKS = re.compile("[ \t]*")
+_SPACES = regex(" *")
+_BLANKS = regex("[ \t]*")
 # What stands for itself in every style that is not double-quoted.
-_PRINTABLE = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
-_SAFE_PLAIN = re.compile(r"[\w .:;!?()/+*='\"-]*")
-_ENDS_PLAIN = re.compile(r":(?:\s|\Z)|\s#")
-_UNSAFE_DOUBLE = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_PRINTABLE = regex(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
+_SAFE_PLAIN = regex(r"[\w .:;!?()/+*='\"-]*")
+_ENDS_PLAIN = regex(r":(?:\s|\Z)|\s#")
+_UNSAFE_DOUBLE = regex("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class Written(NamedTuple):
@@ -146,7 +146,7 @@ class ScalarWriter:
         if start == end == len(self._value):
             return None
         if style == "double":
-            quoted = json.dumps(new, ensure_ascii=False)[1:-1]
+            quoted = json_text.quote(new)[1:-1]
             return _UNSAFE_DOUBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
         if "\n" in new or not _PRINTABLE.fullmatch(new):
             return None

@@ -16,7 +16,6 @@ from promptguard.toolschema.errors import RefusedError, ToolSchemaError, TooMany
 from promptguard.toolschema.order import MAX_VALUES, Canonicalizer
 from promptguard.toolschema.plain import refusal
 from promptguard.toolschema.regular import regular_json, regular_schema
-from promptguard.toolschema.vocabulary import Role
 
 FORM_VERSION = 1
 """Goes up when the same tools come out as other bytes than before."""
@@ -122,7 +121,7 @@ def tool_texts(tools: Iterable[Any], *, parsed: bool = False) -> list[bytes]:
 
 def _irregular(whole: Canonicalizer, tool: Any, parsed: bool) -> tuple[str, bytes, bytes]:
     """What ``regular_json`` gives, of a tool that is not regular; its schemas may be."""
-    if type(tool) is dict and element_role(tool) is Role.TOOL:
+    if type(tool) is dict and element_role(tool) == "tool":
         inner = tool["function"] if type(tool.get("function")) is dict else tool
         found = {key: regular_schema(inner[key], parsed) for key in SCHEMA_KEYS if type(inner.get(key)) is dict}
         short = {key: orjson.Fragment(text) for key, text in found.items() if text is not None}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
-
+from promptguard.core import json_text
+from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
+from promptguard.core.light import Any, Iterator, Literal, Mapping, regex
 from promptguard.parse.strict import Number
 from promptguard.toolschema.vocabulary import SCHEMA, Role
 
@@ -31,20 +30,23 @@ _MESSAGES = ("messages", "contents", "input", "prompt")
 _FLAT_FUNCTION = frozenset({"type", "name", "description", "strict"})
 _COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
 
+_TOOL_KEY = regex(r"parameters|function|input_?schema|\\u", re.IGNORECASE)  # one of these is in every tools file
+_DECODER = json_text.Decoder(parse_int=float)  # which takes any number of digits
+
 
 def root_role(value: Mapping[Any, Any]) -> Role | None:
     """What an object is on its own: a holder of tools, a tool or a schema; ``None`` where it is none of these."""
     result = value.get("result")
     if _is_holder(value) or (isinstance(result, Mapping) and _is_holder(result)):
-        return Role.HOLDER
+        return "holder"
     if is_tool(value):
-        return Role.TOOL
-    return Role.SCHEMA if not value or _is_schema(value) else None
+        return "tool"
+    return "schema" if not value or _is_schema(value) else None
 
 
 def element_role(value: Mapping[Any, Any]) -> Role:
     """What an object in a list of tools is: a bare JSON Schema, or a tool, if only one that the provider brings along."""
-    return Role.SCHEMA if not is_tool(value) and _is_schema(value) else Role.TOOL
+    return "schema" if not is_tool(value) and _is_schema(value) else "tool"
 
 
 def is_tool(value: Mapping[Any, Any]) -> bool:
@@ -104,7 +106,7 @@ def describe_record(value: object) -> str | None:
         return None
     if any(key in _MESSAGES for key in foreign):
         return "is a request with messages, which is a record"
-    shown = ", ".join(json.dumps(key, ensure_ascii=False)[:40] for key in foreign[:3])
+    shown = ", ".join(json_text.quote(key)[:40] for key in foreign[:3])
     return f"has more than tools in it ({shown}), so it is a record or a manifest"
 
 
@@ -139,6 +141,20 @@ def _held(value: Mapping[Any, Any]) -> list[Any] | None:
 def looks_like_tools(value: object) -> bool:
     """Whether ``detect`` knows a dialect."""
     return detect(value) is not None
+
+
+def text_looks_like_tools(text: str) -> bool:
+    """Whether a JSON text holds tool schemas, by what is in it.
+
+    Never fails: what is not JSON holds none. Equal keys, NaN and the like do not matter here, so that a tools file that is
+    wrong is still known for a tools file.
+    """
+    if not _TOOL_KEY.search(text):
+        return False
+    try:
+        return looks_like_tools(_DECODER.decode(text.removeprefix("\ufeff")))
+    except (ValueError, RecursionError):
+        return False
 
 
 def _detect_list(elements: list[Any]) -> Dialect | None:
@@ -293,6 +309,8 @@ def _chat_tool(element: Mapping[str, Any], label: str, where: str) -> Mapping[st
         raise InputError(f"function of {label} is not an object", where=where)
     name = function.get("name")
     if name is None:
+        import json
+
         hint = f"it has type {json.dumps(kind)}, only functions have a schema" if kind != "function" else f"give {_NAMES}"
         raise InputError(f"{label} has no name", where=where, hint=hint)
     if not isinstance(name, str) or not name:

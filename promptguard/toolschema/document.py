@@ -14,7 +14,7 @@ from promptguard.core.errors import InputError
 from promptguard.core.source import Place, Source, Span
 from promptguard.parse.json import index
 from promptguard.parse.strict import parse
-from promptguard.toolschema.dialects import looks_like_tools
+from promptguard.toolschema.dialects import text_looks_like_tools
 from promptguard.toolschema.equality import same_value, same_values
 from promptguard.toolschema.errors import BrokenPromiseError, RefusedError
 from promptguard.toolschema.order import Canonicalizer
@@ -27,7 +27,6 @@ MAX_CHARS = 8 * 1024 * 1024
 
 Form = Literal["file", "wire"]
 
-_TOOL_KEY = re.compile(r"parameters|function|input_?schema|\\u", re.IGNORECASE)  # one of these is in every tools file
 _LINE = re.compile(r"[^\r\n]+|[\r\n]+")
 _REPORT = "nothing was written; please report this as a bug of promptguard"
 
@@ -61,19 +60,8 @@ class Formatted:
 
 
 def holds_tools(text: str, reading: Reading | Literal[False] = False) -> bool:
-    """Whether a JSON text holds tool schemas, by what is in it (see ``dialects.looks_like_tools``).
-
-    Never fails: what is not JSON holds none. Equal keys, NaN and the like do not matter here, so that a tools file that is
-    wrong is still known for a tools file.
-    """
-    if reading:
-        return reading.holds_tools
-    if not _TOOL_KEY.search(text):
-        return False
-    try:
-        return looks_like_tools(json.loads(text.removeprefix("\ufeff"), parse_int=float))  # float takes any number of digits
-    except (ValueError, RecursionError):
-        return False
+    """Whether a JSON text holds tool schemas: ``dialects.text_looks_like_tools``."""
+    return reading.holds_tools if reading else text_looks_like_tools(text)
 
 
 def read(text: str) -> Reading | Literal[False]:

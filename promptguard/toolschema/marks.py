@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Literal
+from promptguard.core import json_text
+from promptguard.core.light import Literal, regex
 
 # What every tools file has in it, whatever its dialect: without one of these a file need not be parsed.
 _MARKS = (b"parameters", b"input_schema", b"inputSchema", b"function")
@@ -13,14 +12,16 @@ _BROKEN_TOOLS = {
     "json": [r'"name"\s*:\s*"', rf'"{_SCHEMA_KEY}"\s*:\s*[\[{{]', r'"type"\s*:\s*"object"'],
     "yaml": [r"\bname\s*:", rf"\b{_SCHEMA_KEY}\s*:", r"\btype\s*:\s*[\"']?object\b"],
 }
-_TEMPLATED = re.compile(r"\{[{%]")
-_NAME_WORD = re.compile(r"[a-z]+")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_TEMPLATED = regex(r"\{[{%]")
+_NAME_WORD = regex(r"[a-z]+")
+_CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
 _ABOUT_SCHEMAS = frozenset(
     {"schema", "schemas", "definition", "definitions", "spec", "specs", "list", "json", "yaml", "yml", "jsonl", "ndjson"}
 )
+_CLOSING = {"{": "}", "[": "]"}
 _CONFIGURES = frozenset({"tsconfig", "jsconfig"})  # tsconfig.tools.json, which may have comments
-_SUSPICIOUS = {kind: [re.compile(pattern) for pattern in patterns] for kind, patterns in _BROKEN_TOOLS.items()}
+_SUSPICIOUS = {kind: [regex(pattern) for pattern in patterns] for kind, patterns in _BROKEN_TOOLS.items()}
+_DECODER = json_text.Decoder(parse_int=float)  # which takes any number of digits
 
 
 def may_hold_tools(data: bytes) -> bool:
@@ -45,7 +46,10 @@ def is_json_lines(text: str) -> bool:
         return False
     try:
         for line in lines:
-            json.loads(line, parse_int=float)
+            bare = line.strip()
+            if bare[0] in _CLOSING and bare[-1] != _CLOSING[bare[0]]:
+                return False  # as the first line of most, without the import that an error is
+            _DECODER.decode(line)
     except (ValueError, RecursionError):
         return False
     return True

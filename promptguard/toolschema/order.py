@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
 
-import orjson
-
+from promptguard.core.light import TYPE_CHECKING, Any, Callable
 from promptguard.parse.strict import MAX_NESTING, Number
 from promptguard.toolschema.dialects import declared, element_role, root_role, tool_name
 from promptguard.toolschema.errors import RefusedError, TooManyError
 from promptguard.toolschema.plain import plain
 from promptguard.toolschema.vocabulary import HOLDER, OTHER, SCHEMA, TOOL, Role, Vocabulary
+
+if TYPE_CHECKING:
+    from orjson import Fragment
 
 MAX_VALUES = 3_000_000
 """Values in all: members of objects and elements of lists. A tool has about 70 of them, so that 40,000 tools are fine.
@@ -129,17 +128,18 @@ class Canonicalizer:
         self.budget = Budget(max_values)
         self._odd_float = False
         walks: dict[Role, _Walk] = {
-            Role.PROPERTIES: self._properties,
-            Role.MAP: self._map,
-            Role.REQUIRED: self._literal,
-            Role.TOOLS: self._tools,
-            Role.LITERAL: self._literal,
+            "properties": self._properties,
+            "map": self._map,
+            "required": self._literal,
+            "tools": self._tools,
+            "literal": self._literal,
         }
-        for role, vocabulary in ((Role.SCHEMA, SCHEMA), (Role.TOOL, TOOL), (Role.HOLDER, HOLDER), (Role.OTHER, OTHER)):
+        vocabularies: dict[Role, Vocabulary] = {"schema": SCHEMA, "tool": TOOL, "holder": HOLDER, "other": OTHER}
+        for role, vocabulary in vocabularies.items():
             walks[role] = _Objects(vocabulary, walks, self._list_or_scalar, self.budget).walk
         self._walks = walks
-        self._schema = walks[Role.SCHEMA]
-        self._other = walks[Role.OTHER]
+        self._schema = walks["schema"]
+        self._other = walks["other"]
 
     def tools(self, value: object) -> Any:
         """A list of tools, a tool, a holder of tools or a JSON Schema in canonical order.
@@ -164,10 +164,14 @@ class Canonicalizer:
             RefusedError: there is a lone surrogate in it, or an integer that Python does not print.
         """
         if not self._odd_float:
+            import orjson
+
             try:
                 return orjson.dumps(value, default=print_number)
             except TypeError:  # an integer of more than 64 bits, or a lone surrogate
                 pass
+        import json
+
         try:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
         except ValueError:
@@ -276,8 +280,10 @@ def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
     return value if _TEXTS.issuperset(map(type, value)) else {_key(name): item for name, item in value.items()}
 
 
-def print_number(value: object) -> orjson.Fragment:
+def print_number(value: object) -> Fragment:
     """Have orjson print a ``Number`` (as ``default``)."""
+    from orjson import Fragment
+
     if isinstance(value, Number):
-        return orjson.Fragment(value.canonical)
+        return Fragment(value.canonical)
     raise TypeError

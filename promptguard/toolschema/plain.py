@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterable, Mapping
-from enum import Enum
 from itertools import islice
-from typing import Any
 
+from promptguard.core.light import Any, Iterable, Mapping
 from promptguard.parse.strict import MAX_NESTING
 from promptguard.toolschema.errors import ToolSchemaError, TooManyError
 
@@ -25,6 +22,8 @@ def plain(value: Any, limit: int) -> Any:
     kind = type(value)
     if kind in (dict, list, str, int, float, bool, type(None)):
         return value
+    from enum import Enum
+
     if isinstance(value, Enum):
         return plain(value.value, limit)
     for base in (str, int, float):
@@ -48,6 +47,8 @@ def _members(given: Iterable[Any], limit: int) -> list[Any]:
 
 def _fields(value: Any, limit: int) -> Mapping[str, Any]:
     """What a model, a dataclass or a tool object of an SDK says of itself."""
+    import dataclasses
+
     if hasattr(value, "model_dump"):  # pydantic 2
         _check_model(value.model_dump(mode="python", by_alias=True, exclude_none=True), limit)
         found = value.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -20,7 +20,6 @@ from promptguard.toolschema.dialects import detect, may_stand_among_tools, root_
 from promptguard.toolschema.equality import spelled
 from promptguard.toolschema.order import Canonicalizer
 from promptguard.toolschema.references import may_dangle
-from promptguard.toolschema.vocabulary import Role
 
 _ESCAPES = re.compile(r"\\(?:u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|.)", re.DOTALL)
 _NEEDS_NONE = re.compile(r'[^\x00-\x1f"\\]+')
@@ -97,7 +96,7 @@ def _split(data: bytes) -> tuple[Any, str | None, Iterable[bytes]]:
         _check_tokens(data, orjson.dumps({**around, key: orjson.Fragment(members[key])}))
         return around, key, map(bytes, _elements(members[key]))
     tool = orjson.loads(data)
-    if root_role(tool) is not Role.TOOL:
+    if root_role(tool) != "tool":
         raise ValueError
     return tool, None, [data]
 

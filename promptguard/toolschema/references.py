@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Any
-from urllib.parse import unquote
-
-import orjson
-
+from promptguard.core.light import Any, Iterator, regex
 from promptguard.toolschema.dialects import element_role
 from promptguard.toolschema.visit import visit
 from promptguard.toolschema.vocabulary import TOOL, Role
 
 _ANCHORS = ("$anchor", "$dynamicAnchor")
-_REFERENCES = re.compile(rb'"\$ref":"#([^"]*)"')
+_REFERENCES = regex(rb'"\$ref":"#([^"]*)"')
 
 
 def dangling_references(value: Any) -> Iterator[tuple[str, str]]:
@@ -27,12 +21,12 @@ def dangling_references(value: Any) -> Iterator[tuple[str, str]]:
     anchors: dict[int, set[str] | None] = {}
     for pointer, role, schema, root in visit(value):
         reference = schema.get("$ref")
-        if role is not Role.SCHEMA or not isinstance(reference, str) or not reference.startswith("#"):
+        if role != "schema" or not isinstance(reference, str) or not reference.startswith("#"):
             continue
         if id(root) not in anchors:
             anchors[id(root)] = _anchors(root)
         known = anchors[id(root)]
-        if known is not None and not _leads_somewhere(unquote(reference[1:]), root, known):
+        if known is not None and not _leads_somewhere(reference[1:], root, known):
             yield f"{pointer}/$ref", reference
 
 
@@ -45,23 +39,25 @@ def _roots(value: Any, role: Role) -> Iterator[Any]:
     """The outermost schemas in a value."""
     if isinstance(value, list):
         for item in value:
-            yield from _roots(item, element_role(item) if role is Role.TOOLS and isinstance(item, dict) else role)
-    elif role is Role.SCHEMA:
+            yield from _roots(item, element_role(item) if role == "tools" and isinstance(item, dict) else role)
+    elif role == "schema":
         yield value
-    elif isinstance(value, dict) and role is Role.TOOL:
+    elif isinstance(value, dict) and role == "tool":
         for key, item in value.items():
             yield from _roots(item, TOOL.role(key))
 
 
 def _has_no_target(root: Any) -> bool:
+    import orjson
+
     found = set(_REFERENCES.findall(orjson.dumps(root)))
-    return any(not _leads_somewhere(unquote(fragment.decode()), root, set()) for fragment in found)
+    return any(not _leads_somewhere(fragment.decode(), root, set()) for fragment in found)
 
 
 def _anchors(root: dict[str, Any]) -> set[str] | None:
     """The names that parts of a schema have given themselves; ``None`` where a part has an address of its own."""
     found: set[str] = set()
-    for _, _, schema, _ in visit(root, Role.SCHEMA):
+    for _, _, schema, _ in visit(root, "schema"):
         if schema is not root and isinstance(schema.get("$id", schema.get("id")), str):
             return None
         found.update(name for key in _ANCHORS if isinstance(name := schema.get(key), str))
@@ -69,6 +65,10 @@ def _anchors(root: dict[str, Any]) -> set[str] | None:
 
 
 def _leads_somewhere(fragment: str, root: dict[str, Any], anchors: set[str]) -> bool:
+    if "%" in fragment:
+        from urllib.parse import unquote
+
+        fragment = unquote(fragment)
     if fragment and not fragment.startswith("/"):
         return fragment in anchors
     found: Any = root

@@ -84,10 +84,10 @@ def _structure(name: str, keys: list[tuple[str, str]], order: Callable[[Any], No
     return msgspec.defstruct(name, fields, namespace=namespace, module=__name__, forbid_unknown_fields=True, gc=False, **more)
 
 
-def _typed(keys: str, vocabulary: Vocabulary, types: dict[Role | str, str]) -> list[tuple[str, str]]:
+def _typed(keys: str, vocabulary: Vocabulary, types: dict[Role, str], **exceptions: str) -> list[tuple[str, str]]:
     """The keys in canonical order, each with the type of its role, or its own where it is an exception."""
     chosen = keys.split()
-    return [(key, types.get(key) or types[role]) for key, role in vocabulary.roles.items() if key in chosen]
+    return [(key, exceptions.get(key) or types[role]) for key, role in vocabulary.roles.items() if key in chosen]
 
 
 def _order_schema(schema: Any) -> None:
@@ -116,26 +116,25 @@ def _schemas(by_name: Any) -> dict[str, Any]:
     return made
 
 
-_SCHEMA_TYPES: dict[Role | str, str] = {
-    Role.SCHEMA: "_Schema | list[_Schema | _Scalar] | _Scalar",
-    Role.PROPERTIES: "Any",
-    Role.MAP: "Any",
-    Role.REQUIRED: "list[str]",
-    Role.LITERAL: "_List",
-    Role.OTHER: "_List",
+_SCHEMA_TYPES: dict[Role, str] = {
+    "schema": "_Schema | list[_Schema | _Scalar] | _Scalar",
+    "properties": "Any",
+    "map": "Any",
+    "required": "list[str]",
+    "literal": "_List",
+    "other": "_List",
 }
 _Schema = _structure("_Schema", _typed(_SCHEMA_KEYS, SCHEMA, _SCHEMA_TYPES), _order_schema)
 _Root = _structure("_Root", _typed(f"{_SCHEMA_KEYS} {_DEFINITIONS_KEYS}", SCHEMA, _SCHEMA_TYPES), _order_root)
 _Schemas = _structure("_Schemas", [("schemas", "dict[str, _Schema | _Scalar]")], array_like=True)
 _Annotations = _structure("_Annotations", [(key, "_Scalar") for key in _ANNOTATIONS_KEYS])
 _CacheControl = _structure("_CacheControl", [(key, "_Scalar") for key in _CACHE_CONTROL_KEYS])
-_TOOL_TYPES: dict[Role | str, str] = {
-    Role.TOOL: "_Function",
-    Role.SCHEMA: "_Root | _Scalar",
-    Role.LITERAL: "_List",
-    Role.OTHER: "_Scalar",
-    "annotations": "_Annotations | _Scalar",
-    "cache_control": "_CacheControl | _Scalar",
+_TOOL_TYPES: dict[Role, str] = {
+    "tool": "_Function",
+    "schema": "_Root | _Scalar",
+    "literal": "_List",
+    "other": "_Scalar",
 }
-_Function = _structure("_Function", _typed(_FUNCTION_KEYS, TOOL, _TOOL_TYPES))
-_Tool = _structure("_Tool", _typed(f"function {_FUNCTION_KEYS}", TOOL, _TOOL_TYPES))
+_EXCEPTIONS = {"annotations": "_Annotations | _Scalar", "cache_control": "_CacheControl | _Scalar"}
+_Function = _structure("_Function", _typed(_FUNCTION_KEYS, TOOL, _TOOL_TYPES, **_EXCEPTIONS))
+_Tool = _structure("_Tool", _typed(f"function {_FUNCTION_KEYS}", TOOL, _TOOL_TYPES, **_EXCEPTIONS))

@@ -5,25 +5,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum
+from promptguard.core.light import Literal, Mapping
+
+Role = Literal["schema", "properties", "map", "required", "tool", "tools", "holder", "literal", "other"]
+"""What the value of a key is, which says how it is ordered.
+
+``schema``: a JSON Schema, or a list of them. ``properties``: schemas by property name, in their own order. ``map``: schemas or
+lists by name, in alphabetical order. ``required``: names, in the order of the properties. ``tool``: a tool without its wrapper.
+``tools``: a list of tools, by name. ``holder``: an object that holds a list of tools. ``literal``: a value that is kept as it is.
+``other``: a value whose objects have their keys in alphabetical order.
+"""
 
 
-class Role(Enum):
-    """What the value of a key is, which says how it is ordered."""
-
-    SCHEMA = "a JSON Schema, or a list of them"
-    PROPERTIES = "schemas by property name, in their own order"
-    MAP = "schemas or lists by name, in alphabetical order"
-    REQUIRED = "names, in the order of the properties"
-    TOOL = "a tool without its wrapper"
-    TOOLS = "a list of tools, by name"
-    HOLDER = "an object that holds a list of tools"
-    LITERAL = "a value that is kept as it is"
-    OTHER = "a value whose objects have their keys in alphabetical order"
-
-
-@dataclass(frozen=True)
 class Vocabulary:
     """The keys of one kind of object.
 
@@ -32,12 +25,12 @@ class Vocabulary:
         rest: the role of the others.
     """
 
-    roles: dict[str, Role]
-    rest: Role
-    _ranks: dict[str, int] = field(init=False, repr=False)
+    __slots__ = ("_ranks", "rest", "roles")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_ranks", {key: number for number, key in enumerate(self.roles)})
+    def __init__(self, roles: Mapping[str, Role], rest: Role) -> None:
+        self.roles = roles
+        self.rest = rest
+        self._ranks = {key: number for number, key in enumerate(roles)}
 
     def rank(self, key: str) -> tuple[int, str]:
         """What the keys of an object are sorted by."""
@@ -47,10 +40,10 @@ class Vocabulary:
         return self.roles.get(key, self.rest)
 
 
-def _roles(keys: str, **roles: str) -> dict[str, Role]:
-    """The keys in their order; the keyword arguments name those with another role than ``OTHER``."""
-    named = {key: Role[role.upper()] for role, listed in roles.items() for key in listed.split()}
-    return {key: named.get(key, Role.OTHER) for key in keys.split()}
+def _roles(keys: str, others: Mapping[Role, str]) -> dict[str, Role]:
+    """The keys in their order, each with its role: that under which ``others`` names it, else ``other``."""
+    named = {key: role for role, listed in others.items() for key in listed.split()}
+    return {key: named.get(key, "other") for key in keys.split()}
 
 
 # Draft 4 to 2020-12, what OpenAPI adds, and the spellings of Gemini (its SDK takes camel case and snake case).
@@ -72,17 +65,19 @@ SCHEMA = Vocabulary(
         deprecated readOnly writeOnly examples example
         definitions $defs defs
         """,
-        schema="""
-        contentSchema prefixItems items additionalItems unevaluatedItems contains
-        additionalProperties additional_properties unevaluatedProperties propertyNames
-        allOf anyOf any_of oneOf not if then else
-        """,
-        properties="properties",
-        map="patternProperties dependentRequired dependentSchemas dependencies definitions $defs defs",
-        required="required",
-        literal="const enum default examples example",
+        {
+            "schema": """
+            contentSchema prefixItems items additionalItems unevaluatedItems contains
+            additionalProperties additional_properties unevaluatedProperties propertyNames
+            allOf anyOf any_of oneOf not if then else
+            """,
+            "properties": "properties",
+            "map": "patternProperties dependentRequired dependentSchemas dependencies definitions $defs defs",
+            "required": "required",
+            "literal": "const enum default examples example",
+        },
     ),
-    Role.OTHER,
+    "other",
 )
 
 # One order serves every dialect, because no two of them have the same key with another meaning.
@@ -95,21 +90,26 @@ TOOL = Vocabulary(
         response responseJsonSchema response_json_schema output_schema outputSchema
         strict input_examples tools annotations icons execution meta _meta cache_control
         """,
-        tool="function custom",
-        tools="functionDeclarations function_declarations tools",
-        schema="""
-        parameters parametersJsonSchema parameters_json_schema input_schema inputSchema
-        response responseJsonSchema response_json_schema output_schema outputSchema
-        """,
-        literal="input_examples",
+        {
+            "tool": "function custom",
+            "tools": "functionDeclarations function_declarations tools",
+            "schema": """
+            parameters parametersJsonSchema parameters_json_schema input_schema inputSchema
+            response responseJsonSchema response_json_schema output_schema outputSchema
+            """,
+            "literal": "input_examples",
+        },
     ),
-    Role.OTHER,
+    "other",
 )
 
 # What a request holds beside its tools (messages above all) is a record, and stays as it is.
 HOLDER = Vocabulary(
-    _roles("jsonrpc id result tools functions nextCursor _meta", holder="result", tools="tools functions", literal="id"),
-    Role.LITERAL,
+    _roles(
+        "jsonrpc id result tools functions nextCursor _meta",
+        {"holder": "result", "tools": "tools functions", "literal": "id"},
+    ),
+    "literal",
 )
 
-OTHER = Vocabulary({}, Role.OTHER)
+OTHER = Vocabulary({}, "other")

@@ -3,14 +3,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from promptguard.checks.base import Document, Hit, Region, shown
 from promptguard.checks.tools import check
+from promptguard.checks.tools_order import _printed
 from promptguard.core.source import Source
+from promptguard.parse.strict import parse
 from promptguard.toolschema.document import format_lines, format_text
+from promptguard.toolschema.order import print_number
 
 
 def document(text: str, path: str = "tools.json") -> Document:
@@ -80,6 +84,19 @@ def test_sorting_leaves_every_tool_as_it_is(tools: list[Any]) -> None:
     text = json.dumps(tools, indent=3)
     for hit in hits("PG404", text):
         assert json.loads(apply(text, hit)) == sorted(tools, key=lambda tool: tool["name"])
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_a_value_is_laid_out_as_the_formatter_does_it(given: Any) -> None:
+    value = parse(Source("t", json.dumps(given, ensure_ascii=False), "json"), exact_numbers=True)
+    assert _printed(value) == orjson.dumps(value, default=print_number).decode()
+    assert _printed(value, "\n") == orjson.dumps(value, default=print_number, option=orjson.OPT_INDENT_2).decode()
 
 
 @given(TOOLS, st.sampled_from([None, 2]))

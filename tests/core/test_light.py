@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +90,50 @@ def test_typing_is_not_imported() -> None:
     assert (
         subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": ":".join(filter(None, sys.path))}).returncode == 0
     )
+
+
+HEAVY = {"dataclasses", "hashlib", "inspect", "json", "logging", "msgspec", "orjson", "pathlib", "typing", "urllib.parse"}
+LESS_HEAVY = {"collections", "enum", "functools", "re", "yaml"}
+BROUGHT_ALONG = {  # by array in JSON, by yaml in YAML
+    "prompts.json": {"collections", "functools"},
+    "prompts.yaml": LESS_HEAVY,
+    "tools.yaml": LESS_HEAVY,
+}
+TOOLS = """\
+[
+  {
+    "name": "é",
+    "input_schema": {
+      "type": "object",
+      "default": 5.5,
+      "properties": {}
+    }
+  }
+]
+"""
+SMALL = {
+    "clean.j2": "You are a support agent for {{ company }}.\n",
+    "clean.md": "You are a support agent for {{ company }}.\n\nUse the `tools`.\n",
+    "clean.txt": "You are a support agent.\n\nUse 3 tools.\n",
+    "clean.prompty": "---\nname: x\n---\nsystem:\nYou are a helper of {{name}}.\n",
+    "tools.json": TOOLS,
+    "wire.tools.json": '{"tools":[{"name":"a","description":"1\\n","parameters":{"type":"object","properties":{}}}]}\n',
+    "tools.jsonl": '{"name":"a","input_schema":{"type":"object"}}\n{"name":"b","input_schema":{"type":"object"}}\n',
+    "prompts.json": '{"system_prompt": "You are a helper of {{ name }}."}\n',
+    "prompts.yaml": "system: |\n  You are a helper.\nuser: x\n",
+    "tools.yaml": "- name: a\n  input_schema:\n    type: object\n",
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_clean_small_file_is_checked_without_heavy_imports(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(SMALL[name], encoding="utf-8")
+    imports = "from promptguard.cli.main import _run; from promptguard.core.patterns import keep"
+    run = f"code = _run(['lint', '--no-cache', {name!r}]); keep(); print(code, *sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {imports}; {run}"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for _ in range(2):  # the first one compiles patterns for the second
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    code, *modules = done.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert (HEAVY | LESS_HEAVY) & set(modules) <= BROUGHT_ALONG.get(name, set())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from promptguard.toolschema.vocabulary import HOLDER, SCHEMA, TOOL, Role, Vocabulary
+from promptguard.toolschema.vocabulary import HOLDER, SCHEMA, TOOL, Vocabulary
 
 PAGE = (Path(__file__).parents[2] / "docs" / "canonical-form.md").read_text(encoding="utf-8")
 
@@ -21,6 +21,6 @@ def test_the_keys_stand_in_their_order(block: str, vocabulary: Vocabulary) -> No
 
 def test_the_keys_with_an_order_of_their_own_are_named() -> None:
     row = {key for line in PAGE.split("\n") if line.startswith("| `") for key in re.findall(r"`([^`]+)`", line.split("|")[1])}
-    by_name = {key for key, role in SCHEMA.roles.items() if role is Role.MAP} - {"defs"}  # Gemini's name for $defs
-    literal = {key for vocabulary in (SCHEMA, TOOL) for key, role in vocabulary.roles.items() if role is Role.LITERAL}
+    by_name = {key for key, role in SCHEMA.roles.items() if role == "map"} - {"defs"}  # Gemini's name for $defs
+    literal = {key for vocabulary in (SCHEMA, TOOL) for key, role in vocabulary.roles.items() if role == "literal"}
     assert by_name | literal <= row

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
 from promptguard.checks.base import Block, Document, Embedding, Region
+from promptguard.core import json_text
+from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
-from promptguard.core.light import TYPE_CHECKING, Any, NamedTuple, bisect_left, bisect_right, regex
+from promptguard.core.light import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    NamedTuple,
+    Sequence,
+    bisect_left,
+    bisect_right,
+    regex,
+)
 from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
@@ -150,7 +159,8 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     made = _Maker(source, origin, _yaml_embedding)
     wholes = [merged(root) for root in stream.documents]
     roots = [_yaml_value(root) for root in wholes]
-    if any(map(_holds_tools, wholes)):
+    # An escape may hide what every tools file has in it.
+    if ("\\" in source.text or _may_hold_tools(source.text)) and any(map(_holds_tools, wholes)):
         return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
     parts = [prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots]
     beside = _tools_beside(roots, parts) if _may_be_beside(source.text) else []
@@ -159,7 +169,11 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
 
 
 def _may_be_beside(text: str) -> bool:
-    return ("tools" in text or "functions" in text) and may_hold_tools(text.encode("utf-8", "replace"))
+    return ("tools" in text or "functions" in text) and _may_hold_tools(text)
+
+
+def _may_hold_tools(text: str) -> bool:
+    return may_hold_tools(text.encode("utf-8", "replace"))
 
 
 class _Beside(NamedTuple):
@@ -383,11 +397,11 @@ def _yaml_value(root: YAMLNode) -> Value:
 
 def _is_tools(text: str) -> bool:
     """Whether a JSON text holds tool schemas, or would if it were not broken."""
-    if not may_hold_tools(text.encode("utf-8", "replace")) and "\\u" not in text:
+    if not _may_hold_tools(text) and "\\u" not in text:
         return False
-    from promptguard.toolschema.document import holds_tools
+    from promptguard.toolschema.dialects import text_looks_like_tools
 
-    return holds_tools(text) or (seems_tools(text, "json") and not _is_json(text))
+    return text_looks_like_tools(text) or (seems_tools(text, "json") and not _is_json(text))
 
 
 def _holds_tools(root: YAMLNode) -> bool:
@@ -407,7 +421,7 @@ def _python_value(root: YAMLNode) -> Any:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        json_text.loads(text)
     except (ValueError, RecursionError):
         return False
     return True

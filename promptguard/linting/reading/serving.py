@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from promptguard.checks.base import Document
+from promptguard.core import patterns as re
 from promptguard.core.light import regex
 from promptguard.core.source import Source
 

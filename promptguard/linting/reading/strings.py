@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from promptguard.checks.base import Block, Syntax
-from promptguard.core.light import Literal, NamedTuple, regex
+from promptguard.core.light import Iterator, Literal, Mapping, NamedTuple, regex
 from promptguard.linting.reading.blocks import ROLES
 from promptguard.linting.reading.evidence import begins_like_prompt, is_foreign_text
 from promptguard.linting.reading.names import words

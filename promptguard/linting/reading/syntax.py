@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-
 from promptguard.checks.base import Syntax
+from promptguard.core import patterns as re
+from promptguard.core.light import Iterator, Sequence
 from promptguard.parse.markdown import code_ranges
 from promptguard.prompts.names import kind_of_name, words
 

@@ -1,0 +1,77 @@
+"""JSON without ``json`` says what ``json`` says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from promptguard.core import json_text
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+VALID = st.builds(json.dumps, VALUES, ensure_ascii=st.booleans(), indent=st.sampled_from([None, 0, 2]))
+ALMOST = st.text(alphabet='{}[]:,"\\/bnu0d8-+.eE1tfalsrNI \t\r\n\v\xa0\ufeff\x00é', max_size=16)
+SPACE = st.text(alphabet=" \t\r\n", max_size=2)
+TEXTS = st.builds("".join, st.tuples(SPACE, VALID | ALMOST, SPACE | ALMOST))
+HOOKS: list[dict[str, Any]] = [
+    {},
+    {"parse_int": float},
+    {"object_pairs_hook": tuple, "parse_float": str, "parse_int": repr, "parse_constant": str.lower},
+]
+
+
+def outcome(decode: Any, text: str) -> Any:
+    """The value with the types and signs in it, or the error with its message and place."""
+    try:
+        return repr(decode(text))
+    except ValueError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("hooks", HOOKS)
+@given(TEXTS)
+@example("")
+@example("[1] 2")
+@example('{"a": 1, "a": NaN, "b": [-Infinity, Infinity, -0, -0.0, 1e999]}')
+@example("\ufeff[]")
+@example("9" * 5000)
+def test_values_and_errors_are_those_of_json(hooks: dict[str, Any], text: str) -> None:
+    assert outcome(json_text.Decoder(**hooks).decode, text) == outcome(json.JSONDecoder(**hooks).decode, text)
+
+
+@given(TEXTS)
+def test_loads_is_that_of_json(text: str) -> None:
+    assert outcome(json_text.loads, text) == outcome(json.JSONDecoder().decode, text)
+
+
+@given(st.text(st.characters(), max_size=12))
+@example('\x00\x1f\x7f\u2028\ud800"\\/\b\f\n\r\t😀')
+def test_a_text_is_quoted_as_json_does_it(text: str) -> None:
+    assert json_text.quote(text) == json.dumps(text, ensure_ascii=False)
+
+
+def test_what_a_hook_raises_comes_through() -> None:
+    def refuse(_: object) -> None:
+        raise KeyError("refused")
+
+    with pytest.raises(KeyError, match="refused"):
+        json_text.Decoder(object_pairs_hook=refuse).decode('{"a": 1}')
+
+
+def test_nesting_beyond_the_stack() -> None:
+    with pytest.raises(RecursionError):
+        json_text.loads("[" * 200_000)
+
+
+def test_json_does_it_where_there_is_no_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "_make_scanner", None)
+    monkeypatch.setattr(json_text, "_quote", None)
+    assert json_text.Decoder(parse_int=float).decode(' {"a": [1, "é"]} ') == {"a": [1.0, "é"]}
+    assert json_text.quote('é"') == '"é\\""'
