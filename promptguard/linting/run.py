@@ -204,7 +204,7 @@ def fix_file(
             rewrite_file(result.path, data, change.after.encode(), doing="fixed")
     except InputError as error:
         failed = checker.unreadable(result.path, error)
-        return result._replace(records=(*failed.records, *result.records)), None
+        return result._replace(records=(*result.records, *failed.records)), None
     return after, change
 
 
