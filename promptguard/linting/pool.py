@@ -88,16 +88,13 @@ class _Pool:
         if multiprocessing.current_process().daemon or not _can_open(_TAKES + _SPARE):
             return
         context = multiprocessing.get_context("fork" if self._forks else "spawn")
-        ours, theirs = context.Pipe()
-        given = (theirs, self._begin, self._chunks if self._forks else None)
-        process = context.Process(target=_work, args=given, daemon=True)  # type: ignore[attr-defined]
-        try:
-            process.start()
+        with suppress(OSError):  # too many processes run, or there is no memory left
+            ours, theirs = context.Pipe()
+            with theirs:  # which the next process must not inherit: its end is how the end of this one shows
+                given = (theirs, self._begin, self._chunks if self._forks else None)
+                process = context.Process(target=_work, args=given, daemon=True)  # type: ignore[attr-defined]
+                process.start()
             self.workers[ours] = process
-        except OSError:  # too many processes run, or there is no memory left
-            ours.close()
-        finally:
-            theirs.close()  # the next process must not inherit it: its end is how the end of this one shows
 
     def deal(self) -> None:
         """Give each process as many chunks as it may have."""
