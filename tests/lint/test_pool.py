@@ -167,6 +167,12 @@ def test_where_none_can_be_started_the_work_is_done_here(monkeypatch: pytest.Mon
     assert ask() == [(item, os.getpid()) for item in range(8)]
 
 
+@pytest.mark.usefixtures("forked")
+def test_a_process_that_may_not_start_others_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)  # type: ignore[attr-defined]
+    assert ask() == [(item, os.getpid()) for item in range(8)]
+
+
 def test_some_files_can_be_opened_whatever_was_started() -> None:
     code = (
         "import os, resource; from promptguard.linting.pool import in_order\n"
@@ -211,6 +217,16 @@ def test_a_signal_for_all_is_answered_by_the_caller_alone(number: int, tmp_path:
     assert list(tmp_path.iterdir()) == [tmp_path / str(os.getpid())]
 
 
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
+def test_a_process_goes_on_where_it_is_for_the_caller_to_answer(number: int) -> None:
+    before = signal.signal(number, interrupt)
+    try:
+        assert processes(ask(lambda _: os.kill(os.getpid(), number))) == 2
+    finally:
+        signal.signal(number, before)
+
+
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -253,7 +269,8 @@ def test_processes_end_with_one_that_is_killed() -> None:
     assert process.stdout is not None
     workers = [int(process.stdout.readline()) for _ in range(3)]
     process.kill()
-    process.communicate()
+    process.wait()
+    process.stdout.close()
     assert all(gone(worker, within=5) for worker in workers)
 
 
