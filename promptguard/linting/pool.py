@@ -88,6 +88,11 @@ class _Pool:
         if multiprocessing.current_process().daemon or not _can_open(_TAKES + _SPARE):
             return
         context = multiprocessing.get_context("fork" if self._forks else "spawn")
+        if not self._forks and hasattr(signal, "pthread_sigmask"):
+            from multiprocessing import resource_tracker
+
+            resource_tracker.ensure_running()  # which comes with the first process, and unblocks some signals
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         with suppress(OSError):  # too many processes run, or there is no memory left
             ours, theirs = context.Pipe()
             with theirs:  # which the next process must not inherit: its end is how the end of this one shows

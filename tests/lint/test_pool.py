@@ -274,11 +274,14 @@ def test_processes_end_with_one_that_is_killed() -> None:
     assert all(gone(worker, within=5) for worker in workers)
 
 
-def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "way", ["", "; from promptguard.linting import shares; shares.may_fork = lambda: False"], ids=["fork", "spawn"]
+)
+def test_ctrl_c_at_any_moment(tmp_path: Path, way: str) -> None:
     for number in range(400):
         (tmp_path / f"prompt_{number}.j2").write_text("You are a bot.\n{{ now() }}\n" + "Be brief.\n" * 20)
     code = (
-        "from promptguard.linting import run; from promptguard.cli.main import main\n"
+        f"from promptguard.linting import run; from promptguard.cli.main import main{way}\n"
         "lint_files, run._PAYS_FROM, run._CHUNK = run.lint_files, 1, 500\n"
         "run.lint_files = lambda *args, **named: print(flush=True) or lint_files(*args, **named)\n"
         "main()"
