@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if quick is not None:
         sys.stdout.write(quick)
         sys.exit(0 if arguments else EXIT_USAGE)
-    code = _run(arguments)
+    code = _run(arguments, own_process=own_process)
     if own_process:
         _end_on_interrupt()
         if arguments[0] == "lint":
@@ -73,19 +73,24 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], *, own_process: bool) -> int:
     from promptguard.core.errors import PromptguardError
 
     try:
         run = _without_click(arguments) or _with_click(arguments)
         _unwind_on_interrupt()
-        return run()
+        code = run()
+        if own_process:  # here, as to free what many files gave takes some time, behind which an interrupt is noticed
+            _end_on_interrupt()
+        return code  # noqa: TRY300 - the interrupt is for the clause below
     except PromptguardError as error:
         from promptguard.cli.complain import complain
 
         complain(str(error))
         return error.exit_code
     except KeyboardInterrupt:
+        if own_process:
+            signal(SIGINT, _end)  # one more may have come meanwhile
         from promptguard.cli.complain import say
 
         say("promptguard: interrupted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from promptguard.core.errors import InputError, PromptguardError
+from promptguard.core.errors import InputError
 from promptguard.core.files import decode_text, read_bytes, read_found, read_head, rewrite_file
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
 from promptguard.linting.result import Counts, FileResult, LintResult, Mend, Record
@@ -13,6 +13,8 @@ from promptguard.linting.select import ALWAYS
 from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from promptguard.core.discover import Target
     from promptguard.linting.baseline import Baseline
     from promptguard.linting.cache import Cache
@@ -90,10 +92,12 @@ def lint_files(
         if result is None:
             waiting.append(_Job(target.path, target.named, size, target.error))
     fresh = _check(waiting, settings, jobs=jobs, keep=keep)
-    for target, result in done:
-        found = result if result is not None else next(fresh)
-        yield found if baseline is None else baseline.without(found, _again(target, settings))
-    next(fresh, None)  # lets it come to its end, and the processes to theirs
+    try:
+        for target, result in done:
+            found = result if result is not None else next(fresh)
+            yield found if baseline is None else baseline.without(found, _again(target, settings))
+    finally:
+        fresh.close()
     if keep is not None:
         keep.save()
 
@@ -393,52 +397,30 @@ def _key(checker: Checker, job: _Job, data: bytes) -> str | None:
     return result_key(job.path, job.named, data) if not checker.hurried else None
 
 
-def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, keep: Cache | None) -> Iterator[FileResult]:
+def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, keep: Cache | None) -> Generator[FileResult]:
     if not waiting:
         return
     pays = jobs != 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM
     workers = (jobs or os.cpu_count() or 1) if pays else 1
+    answers: Generator[_Answer]
     if workers > 1:
-        answers = _in_processes(waiting, settings, workers)
+        from functools import partial
+
+        from promptguard.linting.pool import in_order
+
+        answers = in_order(partial(_begin, settings), list(_chunks(waiting)), workers)
     else:
         from promptguard.linting.check import Checker
 
         checker = Checker(settings)
         answers = (_check_job(checker, job) for job in waiting)
-    for result, key, work in answers:
-        if keep is not None and key is not None:
-            keep.put(key, result, work)
-        yield result
-
-
-def _in_processes(waiting: Sequence[_Job], settings: Settings, jobs: int) -> Iterator[_Answer]:
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    from promptguard.linting.shares import may_fork
-
-    context = multiprocessing.get_context("fork" if may_fork() else "spawn")  # a forked process starts at once
-    chunks = list(_chunks(waiting))
-    workers = min(jobs, len(chunks))
-    others = multiprocessing.active_children()
-    executor = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(settings,))
-    in_order = False
     try:
-        for answers in executor.map(_check_chunk, chunks):
-            yield from answers
-        in_order = True
-    except BrokenProcessPool:
-        hint = "run it again with --jobs 1 to see where"
-        raise PromptguardError("a process that checks files ended unexpectedly", hint=hint) from None
-    except BaseException:  # Ctrl-C, a signal, or nobody wants the rest: what is running may take minutes
-        for process in multiprocessing.active_children():
-            if process not in others:
-                process.kill()
-        raise
+        for result, key, work in answers:
+            if keep is not None and key is not None:
+                keep.put(key, result, work)
+            yield result
     finally:
-        # The interpreter may not exit while the pool is closing its pipes; one that was killed may never finish.
-        executor.shutdown(wait=in_order, cancel_futures=True)
+        answers.close()
 
 
 def _chunks(waiting: Sequence[_Job]) -> Iterator[list[_Job]]:
@@ -454,30 +436,9 @@ def _chunks(waiting: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield chunk
 
 
-_checker: Checker | None = None  # of a process that checks files for another one
-
-
-def _begin(settings: Settings) -> None:
-    import multiprocessing
-    import signal
-    import threading
-
+def _begin(settings: Settings) -> Callable[[Sequence[_Job]], list[_Answer]]:
+    """What checks files in a process of its own."""
     from promptguard.linting.check import Checker
 
-    global _checker  # noqa: PLW0603 (a process pool has no other place for it)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    _checker = Checker(settings)
-
-
-def _check_chunk(jobs: Sequence[_Job]) -> list[_Answer]:
-    assert _checker is not None
-    return [_check_job(_checker, job) for job in jobs]
+    checker = Checker(settings)
+    return lambda jobs: [_check_job(checker, job) for job in jobs]
