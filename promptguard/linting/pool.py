@@ -60,7 +60,7 @@ def in_order(
             for chunk in chunks:
                 yield from answer(chunk)
     finally:
-        _undisturbed(pool.end)
+        shares.undisturbed(pool.end)
 
 
 class _Pool:
@@ -77,7 +77,7 @@ class _Pool:
     def start(self, count: int) -> None:
         """Start so many processes, or as many as can be started."""
         for number in range(count):
-            _undisturbed(self._start)
+            shares.undisturbed(self._start)
             if len(self.workers) == number:
                 return
 
@@ -155,19 +155,6 @@ class _Pool:
             with suppress(ValueError):  # where SIGCHLD is ignored nobody can wait for a process, nor know that it has ended
                 process.close()
         self.workers.clear()
-
-
-def _undisturbed(work: Callable[[], None]) -> None:
-    """Do what must not be left half done, nor be done with a handler of a signal in between: signals have to wait."""
-    if not hasattr(signal, "pthread_sigmask"):
-        work()
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())  # now, as the handler of a signal may raise out of the next call
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        work()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _can_open(count: int) -> bool:

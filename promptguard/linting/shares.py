@@ -45,6 +45,19 @@ def may_fork() -> bool:
         return False
 
 
+def undisturbed(work: Callable[[], object]) -> None:
+    """Do what must not be left half done, nor be done with a handler of a signal in between: signals have to wait."""
+    if sys.platform == "win32":
+        work()
+        return
+    before = pthread_sigmask(SIG_BLOCK, ())  # now, as the handler of a signal may raise out of the next call
+    try:
+        pthread_sigmask(SIG_BLOCK, valid_signals())
+        work()
+    finally:
+        pthread_sigmask(SIG_SETMASK, before)
+
+
 def shared(targets: Sequence[Target], leaves_out: Callable[[Target], bool], workers: int) -> Generator[bool]:
     """What other processes say of files: whether they need no check.
 
@@ -64,11 +77,14 @@ def shared(targets: Sequence[Target], leaves_out: Callable[[Target], bool], work
         yield from (False for _ in targets)
         return
     bounds = [len(targets) * number // workers for number in range(workers + 1)]
-    others = [_Share(targets[begin:end]) for begin, end in zip(bounds[1:-1], bounds[2:], strict=True)]  # noqa: RUF007 - no pairs
+
+    def start() -> None:
+        for share in others:
+            share.start(leaves_out)
+
+    others = [_Share(targets[bounds[number] : bounds[number + 1]]) for number in range(1, workers)]
     try:
-        with _signals_blocked():
-            for share in others:
-                share.start(leaves_out)
+        undisturbed(start)
         yield from (False for _ in range(bounds[1]))
         for share in others:
             yield from (answer == _OUT[0] for answer in share.answers())
@@ -138,18 +154,3 @@ class _Share:
                 os.waitpid(self._process, 0)
             except OSError:  # somebody else has waited for it
                 pass
-
-
-class _signals_blocked:  # noqa: N801 - used as a function is
-    """No signal is handled within; ``contextlib`` would take longer to import than all that is done there."""
-
-    def __enter__(self) -> None:
-        self._before = pthread_sigmask(SIG_BLOCK, ())  # first, as the next call may be interrupted
-        try:
-            pthread_sigmask(SIG_BLOCK, valid_signals())
-        except BaseException:
-            pthread_sigmask(SIG_SETMASK, self._before)
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        pthread_sigmask(SIG_SETMASK, self._before)

@@ -20,7 +20,7 @@ import pytest
 from processes import gone, interruptible
 
 from promptguard.core.errors import ConfigError, PromptguardError
-from promptguard.linting import pool, shares
+from promptguard.linting import shares
 from promptguard.linting.pool import in_order
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -241,22 +241,22 @@ def test_a_signal_has_to_wait_for_what_must_not_be_left_half_done() -> None:
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            pool._undisturbed(work)
+            shares.undisturbed(work)
     finally:
         signal.signal(signal.SIGINT, before)
     assert done == [1]
 
 
 def test_a_signal_that_comes_while_signals_are_blocked_leaves_none_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    block = signal.pthread_sigmask
+    block = shares.pthread_sigmask
 
     def late(how: int, signals: Any) -> Any:
         before = block(how, signals)
         return interrupt() if how == signal.SIG_BLOCK and signals else before
 
-    monkeypatch.setattr(signal, "pthread_sigmask", late)
+    monkeypatch.setattr(shares, "pthread_sigmask", late)
     with pytest.raises(KeyboardInterrupt):
-        pool._undisturbed(lambda: None)
+        shares.undisturbed(lambda: None)
 
 
 def test_processes_end_with_one_that_is_killed() -> None:

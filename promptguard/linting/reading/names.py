@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Block
-from promptguard.core.light import Literal, regex
+from promptguard.core.light import Literal, Sequence, lru_cache, regex
 
 FileKind = Literal["jinja", "mustache", "text", "prompty", "yaml", "json", "jsonl"]
 
@@ -122,9 +122,10 @@ def is_template_file(path: str) -> bool:
     return name in _TEMPLATE_FILES or folders[-1:] == ["additional_chat_templates"]
 
 
-def words(name: str) -> list[str]:
+@lru_cache(maxsize=1 << 12)  # the keys of many files are the same
+def words(name: str) -> tuple[str, ...]:
     """The words of a name in snake, kebab or camel case, lower case."""
-    return _WORD.findall(_CAMEL.sub("_", name).lower())
+    return tuple(_WORD.findall(_CAMEL.sub("_", name).lower()))
 
 
 def stem(path: str) -> str:
@@ -209,7 +210,7 @@ def _is_prompt_folder(folder: str) -> bool:
     return _is_prompt(found) and found[-1] in _PROMPT
 
 
-def _is_prompt(found: list[str]) -> bool:
+def _is_prompt(found: Sequence[str]) -> bool:
     """Whether the words of a name say that something is a prompt, not that it is about prompts."""
     at = next((position for position, word in enumerate(found) if word in _PROMPT), None)
     return at is not None and _BEFORE_PROMPT.isdisjoint(found[:at]) and _BEHIND_PROMPT.isdisjoint(found[at + 1 :])
@@ -225,12 +226,12 @@ def name_block(path: str) -> Block | None:
     if block is not None:
         return block
     parts = path.split("/")
-    folder = words(parts[-2]) if len(parts) > 1 else []
+    folder = words(parts[-2]) if len(parts) > 1 else ()
     found = _block_of(folder)
     return found if found == "user" else None
 
 
-def _block_of(found: list[str]) -> Block | None:
+def _block_of(found: Sequence[str]) -> Block | None:
     if "system" in found:
         return "system"
     rest = [word for word in found if word not in _GENERIC and not word.isdigit()]
