@@ -84,9 +84,7 @@ def main() -> int:
         others = [f"other_{number}.j2" for number in range(OTHERS)]
         for name in others:
             Path(name).write_text(CLEAN)
-        for (
-            arguments
-        ) in commands.values():  # compiles all modules, as an installation does: the cache holds for the package as it is
+        for arguments in commands.values():  # compiles all modules, as an installation does
             run([sys.executable, *arguments], environment, expected=int("found.j2" in arguments))
         for cache, files in (("others", others), ("all", ["clean.j2", "found.j2", *others])):
             run([sys.executable, "promptguard", "lint", "--cache-dir", cache, *files], environment, expected=int(cache == "all"))
