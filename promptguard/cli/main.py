@@ -73,7 +73,7 @@ def _quick_answer(arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _run(arguments: Sequence[str], *, own_process: bool) -> int:
+def _run(arguments: Sequence[str], *, own_process: bool = False) -> int:
     from promptguard.core.errors import PromptguardError
 
     try:
