@@ -45,7 +45,8 @@ def baseline(paths: tuple[str, ...], output: str | None, config: str | None) -> 
     try:
         replace_file(os.path.realpath(file), text.encode())
     except OSError as error:
-        raise InputError(f"the baseline cannot be written ({error.strerror or error})", where=file) from None
+        problem = f"the baseline cannot be written ({error.strerror or error})"
+        raise InputError(problem, where=file, hint="name a file in a folder that can be written to") from None
     count = len(result.records) + result.more
     findings = f"{count} finding{'' if count == 1 else 's'}"
     click.echo(f"wrote {findings} to {file}")

@@ -128,7 +128,10 @@ def _values(values: Mapping[str, Any]) -> dict[str, Any]:
 def _selectors(given: Mapping[str, Any], said: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Selectors; in a flag they may be joined by commas."""
     if name in given:
-        return tuple(part.strip() for item in given[name] for part in item.split(",") if part.strip())
+        selectors = tuple(part.strip() for item in given[name] for part in item.split(",") if part.strip())
+        if not selectors and name:
+            raise ConfigError("names no rule", where=f"--{name.replace('_', '-')}", hint="write PG101, PG1, PG or a name")
+        return selectors
     return tuple(said.get(name, ()))
 
 

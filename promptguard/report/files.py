@@ -60,13 +60,15 @@ def parse_report_option(option: str, formats: Collection[str] = tuple(FORMATS)) 
     """The format and the file of ``--report FORMAT=FILE``.
 
     Raises:
-        ConfigError: the format is unknown or the file name is missing.
+        ConfigError: the format is unknown, the file name is missing, or it is ``-``, which would not be standard output.
     """
     name, equals, file = option.partition("=")
     where = f"--report {option}"
     _known(name, where, formats)
     if not equals or not file:
         raise ConfigError("the file name is missing", where=where, hint=f"write it as {name}=FILE")
+    if file == "-":
+        raise ConfigError("a report does not go to standard output", where=where, hint=f"write it as {name}=FILE")
     return name, Path(file)
 
 

@@ -140,6 +140,20 @@ def test_a_report_does_not_replace_a_prompt(run: Run) -> None:
     assert [run("-q", "--report", "json=lint.json")[0] for _ in range(2)] == [1, 1]  # its own report it replaces
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--report", "json=-"], "--report json=-: a report does not go to standard output; write it as json=FILE"),
+        (["--select", ""], "--select: names no rule; write PG101, PG1, PG or a name"),
+        (["--extend-select", " , "], "--extend-select: names no rule; write PG101, PG1, PG or a name"),
+    ],
+)
+def test_values_that_say_nothing(run: Run, arguments: list[str], error: str) -> None:
+    write(system_j2=CLOCK)
+    assert run(*arguments) == (2, "", f"promptguard: error: {error}\n")
+    assert not Path("-").exists()
+
+
 def test_a_path_is_not_empty(run: Run) -> None:
     write(system_j2=CLOCK)
     error = "promptguard: error: PATHS: a path is empty; name a file or a folder, . for the current one\n"
