@@ -11,7 +11,7 @@ from promptguard.core.finding import Fix, Severity
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterator, NamedTuple, Sequence, regex
 from promptguard.core.source import Source, Span
 from promptguard.linting.reading import is_declared, may_hold_prompt, read_documents
-from promptguard.linting.result import FileResult, FixEdit, Mend, Record, RecordedFix, RecordedPlace
+from promptguard.linting.result import FileResult, Mend, Record, RecordedPlace, excerpt, recorded_fix
 from promptguard.linting.select import ALWAYS, Exceptions, selected_codes
 from promptguard.linting.settings import DIRECTIVE, UNUSED, Settings
 from promptguard.parse.template_nodes import Tag
@@ -28,7 +28,6 @@ MAX_RECORDS = 1_000
 """Findings of one rule in one file that are reported: nobody reads more, and no report has to carry them."""
 MAX_MENDS = 500_000
 """Fixes of one file that are taken at a time, which bounds the memory: half a kilobyte each."""
-_EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
 _MUCH = 2_000  # tokens: what three to four steps of the four-tool task add to a prompt
 _KEY_LENGTH = 2000  # code points of the lines of a finding that its fingerprint looks at, at either end
 
@@ -262,8 +261,8 @@ class Checker:
                 tokenizer=coster.name if tokens is not None else None,
                 changes=hit.changes,
                 pointer=_pointer(_Found(span, hit, document)),
-                excerpt=_excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
-                fix=_recorded_fix(file, hit.fix) if file.parent is None else None,
+                excerpt=excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
+                fix=recorded_fix(file, hit.fix) if file.parent is None else None,
                 related=tuple(_related(file, document, hit)),
                 fingerprint=f"{key}:{numbers[key]}",
             )
@@ -468,32 +467,10 @@ def _lines_key(file: Source, line: int, end_line: int) -> str:
     return file.text[first : first + _KEY_LENGTH] + file.text[last - _KEY_LENGTH : last]
 
 
-def _excerpt(file: Source, line: int, column: int, end_line: int) -> tuple[tuple[int, int, str], ...]:
-    """The first lines of a place; of long ones a window, on the first line around the column."""
-    starts = file.line_starts
-    lines = []
-    for number in range(line, min(end_line, line + _EXCERPT_LINES - 1) + 1):
-        first = starts[number - 1]
-        last = starts[number] if number < len(starts) else len(file.text)
-        cut = max(0, column - 1 - _EXCERPT_WIDTH // 2) if number == line and last - first > _EXCERPT_WIDTH else 0
-        text = file.text[first + cut : min(last, first + cut + _EXCERPT_WIDTH)]
-        lines.append((number, cut + 1, text.rstrip("\r\n")))
-    return tuple(lines)
-
-
 def _mend(item: _Found, fix: Fix) -> Mend:
     edits = tuple((edit.span.start, edit.span.end, edit.text) for edit in fix.edits)
     embedding = item.document.embedding if item.document is not None else None
     return Mend(item.span.start, item.span.end, item.hit.code, fix.title, fix.applicability, edits, embedding)
-
-
-def _recorded_fix(file: Source, fix: Fix | None) -> RecordedFix | None:
-    if fix is None:
-        return None
-    edits = []
-    for span, text in fix.edits:
-        edits.append(FixEdit(span.start, span.end, *file.line_column(span.start), *file.line_column(span.end), text))
-    return RecordedFix(fix.title, fix.applicability, tuple(edits))
 
 
 def _related(file: Source, document: Document | None, hit: Hit) -> Iterator[RecordedPlace]:

@@ -6,7 +6,10 @@ from promptguard.core.light import TYPE_CHECKING, Mapping, NamedTuple
 
 if TYPE_CHECKING:
     from promptguard.checks.base import Embedding
-    from promptguard.core.finding import Applicability, Confidence, Severity
+    from promptguard.core.finding import Applicability, Confidence, Fix, Severity
+    from promptguard.core.source import Source
+
+_EXCERPT_LINES, _EXCERPT_WIDTH = 3, 400
 
 Counts = Mapping[tuple[str, str], int]
 """How many findings there are, by code and hash of the lines."""
@@ -160,3 +163,26 @@ class LintResult(NamedTuple):
     def passed(self) -> bool:
         """Whether nothing was found."""
         return not self.records
+
+
+def excerpt(file: Source, line: int, column: int, end_line: int) -> tuple[tuple[int, int, str], ...]:
+    """The first lines of a place; of long ones a window, on the first line around the column."""
+    starts = file.line_starts
+    lines = []
+    for number in range(line, min(end_line, line + _EXCERPT_LINES - 1) + 1):
+        first = starts[number - 1]
+        last = starts[number] if number < len(starts) else len(file.text)
+        cut = max(0, column - 1 - _EXCERPT_WIDTH // 2) if number == line and last - first > _EXCERPT_WIDTH else 0
+        text = file.text[first + cut : min(last, first + cut + _EXCERPT_WIDTH)]
+        lines.append((number, cut + 1, text.rstrip("\r\n")))
+    return tuple(lines)
+
+
+def recorded_fix(file: Source, fix: Fix | None) -> RecordedFix | None:
+    """A fix with the lines and columns of its edits."""
+    if fix is None:
+        return None
+    edits = []
+    for span, text in fix.edits:
+        edits.append(FixEdit(span.start, span.end, *file.line_column(span.start), *file.line_column(span.end), text))
+    return RecordedFix(fix.title, fix.applicability, tuple(edits))

@@ -146,7 +146,7 @@ def test_a_process_runs_no_handler_of_the_caller() -> None:
 
     try:
         assert ask(1800, here(send), 3) == [False] * 600 + [True] * 600 + [False] * 600
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         assert caught == [1]
     finally:
         for number, handler in before.items():
