@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     _Read = Generator[Hit, None, list[Part]]
 
 _LINE = regex(r"[^\r\n]+")
-_DECODER = json_text.Decoder(parse_int=float)  # which takes any number of digits
 
 
 def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
@@ -75,7 +74,7 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
         if all(at != second[0] for _, second, _ in again) and document.block_at(at) is not None:
             yield _broken(document, at, error)
         try:
-            return [Part(_DECODER.decode(document.text[start:end]), places, start, end, form, strict=False)]
+            return [Part(json_text.loads_any_number(document.text[start:end]), places, start, end, form, strict=False)]
         except (ValueError, RecursionError):
             return []
     return [Part(value, places, start, end, form, strict=document.pointer is None)]

@@ -13,8 +13,9 @@ try:
 
     _make_scanner: Any = _json.make_scanner
     _quote: Any = _json.encode_basestring
+    _quote_in_ascii: Any = _json.encode_basestring_ascii
 except (ImportError, AttributeError):  # another Python
-    _make_scanner = _quote = None
+    _make_scanner = _quote = _quote_in_ascii = None
 
 _SPACE = " \t\n\r"
 
@@ -72,6 +73,8 @@ class Decoder:
 
 loads = Decoder().decode
 """``json.loads`` of a text."""
+loads_any_number = Decoder(parse_int=float).decode
+"""The same with floats for integers, which may have any number of digits."""
 
 
 def quote(text: str) -> str:
@@ -81,3 +84,12 @@ def quote(text: str) -> str:
     import json
 
     return json.dumps(text, ensure_ascii=False)
+
+
+def quote_in_ascii(text: str) -> str:
+    """``json.dumps(text)``."""
+    if _quote_in_ascii is not None:
+        return str(_quote_in_ascii(text))
+    import json
+
+    return json.dumps(text)

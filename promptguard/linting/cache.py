@@ -13,6 +13,7 @@ import os
 from promptguard import __version__
 from promptguard.checks.catalog import RULES
 from promptguard.core.digest import LENGTH, digest
+from promptguard.core.json_text import loads, quote_in_ascii
 from promptguard.core.light import Any
 from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
 from promptguard.linting.settings import Settings
@@ -22,10 +23,6 @@ _MAX_ENTRIES = 50_000
 _MAX_FILES = 8  # settings whose results are kept
 _WORTH = 64 << 10  # work of a run from which on its results are written: to find them again takes longer than to write them
 _PER_FILE = 1 << 10  # bytes of prompts that take as long to check as the rest of what is done for a file
-try:
-    from _json import encode_basestring_ascii as _quoted
-except ImportError:  # another Python
-    from json.encoder import encode_basestring_ascii as _quoted
 _CODE = (
     "checks",
     "core",
@@ -242,16 +239,14 @@ def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
 def _written(value: Any) -> str:
     """A value as JSON; importing the library takes longer than all that is written for a small file."""
     if isinstance(value, str):
-        return _quoted(value)
+        return quote_in_ascii(value)
     if isinstance(value, tuple):
         return f"[{','.join(map(_written, value))}]"
     return "null" if value is None else str(value).lower()
 
 
 def _read(data: bytes) -> Any:
-    import json
-
-    return json.loads(data)
+    return loads(data.decode())
 
 
 def _path(line: bytes) -> bytes:

@@ -31,7 +31,6 @@ _FLAT_FUNCTION = frozenset({"type", "name", "description", "strict"})
 _COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
 
 _TOOL_KEY = regex(r"parameters|function|input_?schema|\\u", re.IGNORECASE)  # one of these is in every tools file
-_DECODER = json_text.Decoder(parse_int=float)  # which takes any number of digits
 
 
 def root_role(value: Mapping[Any, Any]) -> Role | None:
@@ -152,7 +151,7 @@ def text_looks_like_tools(text: str) -> bool:
     if not _TOOL_KEY.search(text):
         return False
     try:
-        return looks_like_tools(_DECODER.decode(text.removeprefix("\ufeff")))
+        return looks_like_tools(json_text.loads_any_number(text.removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         return False
 

@@ -21,7 +21,6 @@ _ABOUT_SCHEMAS = frozenset(
 _CLOSING = {"{": "}", "[": "]"}
 _CONFIGURES = frozenset({"tsconfig", "jsconfig"})  # tsconfig.tools.json, which may have comments
 _SUSPICIOUS = {kind: [regex(pattern) for pattern in patterns] for kind, patterns in _BROKEN_TOOLS.items()}
-_DECODER = json_text.Decoder(parse_int=float)  # which takes any number of digits
 
 
 def may_hold_tools(data: bytes) -> bool:
@@ -49,7 +48,7 @@ def is_json_lines(text: str) -> bool:
             bare = line.strip()
             if bare[0] in _CLOSING and bare[-1] != _CLOSING[bare[0]]:
                 return False  # as the first line of most, without the import that an error is
-            _DECODER.decode(line)
+            json_text.loads_any_number(line)
     except (ValueError, RecursionError):
         return False
     return True

@@ -55,6 +55,7 @@ def test_loads_is_that_of_json(text: str) -> None:
 @example('\x00\x1f\x7f\u2028\ud800"\\/\b\f\n\r\t😀')
 def test_a_text_is_quoted_as_json_does_it(text: str) -> None:
     assert json_text.quote(text) == json.dumps(text, ensure_ascii=False)
+    assert json_text.quote_in_ascii(text) == json.dumps(text)
 
 
 def test_what_a_hook_raises_comes_through() -> None:
@@ -73,5 +74,7 @@ def test_nesting_beyond_the_stack() -> None:
 def test_json_does_it_where_there_is_no_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_text, "_make_scanner", None)
     monkeypatch.setattr(json_text, "_quote", None)
+    monkeypatch.setattr(json_text, "_quote_in_ascii", None)
     assert json_text.Decoder(parse_int=float).decode(' {"a": [1, "é"]} ') == {"a": [1.0, "é"]}
     assert json_text.quote('é"') == '"é\\""'
+    assert json_text.quote_in_ascii('é"') == '"\\u00e9\\""'
