@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from promptguard.core.errors import PromptguardError
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Sequence
+from promptguard.core.signals import undisturbed
 from promptguard.linting import shares
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def in_order(
             for chunk in chunks:
                 yield from answer(chunk)
     finally:
-        shares.undisturbed(pool.end)
+        undisturbed(pool.end)
 
 
 class _Pool:
@@ -77,7 +78,7 @@ class _Pool:
     def start(self, count: int) -> None:
         """Start so many processes, or as many as can be started."""
         for number in range(count):
-            shares.undisturbed(self._start)
+            undisturbed(self._start)
             if len(self.workers) == number:
                 return
 

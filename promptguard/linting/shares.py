@@ -4,24 +4,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from promptguard.core.light import TYPE_CHECKING, Callable, Sequence
-
-if sys.platform != "win32":
-    from _signal import (  # type: ignore[import-not-found]  # signal itself takes longer to import than a thousand files take
-        SIG_BLOCK,
-        SIG_DFL,
-        SIG_IGN,
-        SIG_SETMASK,
-        SIGHUP,
-        SIGINT,
-        SIGKILL,
-        SIGTERM,
-        pthread_sigmask,
-        signal,
-        valid_signals,
-    )
+from promptguard.core.signals import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -43,19 +30,6 @@ def may_fork() -> bool:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:
         return False
-
-
-def undisturbed(work: Callable[[], object]) -> None:
-    """Do what must not be left half done, nor be done with a handler of a signal in between: signals have to wait."""
-    if sys.platform == "win32":
-        work()
-        return
-    before = pthread_sigmask(SIG_BLOCK, ())  # now, as the handler of a signal may raise out of the next call
-    try:
-        pthread_sigmask(SIG_BLOCK, valid_signals())
-        work()
-    finally:
-        pthread_sigmask(SIG_SETMASK, before)
 
 
 def shared(targets: Sequence[Target], leaves_out: Callable[[Target], bool], workers: int) -> Generator[bool]:
@@ -123,10 +97,10 @@ class _Share:
 
     def _work(self, leaves_out: Callable[[Target], bool], writing: int, parent: int) -> None:
         # A handler of the parent's would unwind into its code: who ends the parent ends this process, be it a little later.
-        signal(SIGINT, SIG_IGN)
-        signal(SIGTERM, SIG_DFL)
-        signal(SIGHUP, SIG_DFL)
-        pthread_sigmask(SIG_SETMASK, ())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         answers = bytearray()
         for target in self._targets:
             if os.getppid() != parent:
@@ -150,7 +124,7 @@ class _Share:
             os.close(self._pipe)
         if self._process:
             try:
-                os.kill(self._process, SIGKILL)
+                os.kill(self._process, signal.SIGKILL)
                 os.waitpid(self._process, 0)
             except OSError:  # somebody else has waited for it
                 pass

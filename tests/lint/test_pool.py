@@ -21,6 +21,7 @@ import pytest
 from processes import gone, interruptible
 
 from promptguard.core.errors import ConfigError, PromptguardError
+from promptguard.core.signals import undisturbed
 from promptguard.linting import shares
 from promptguard.linting.pool import in_order
 
@@ -242,22 +243,22 @@ def test_a_signal_has_to_wait_for_what_must_not_be_left_half_done() -> None:
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            shares.undisturbed(work)
+            undisturbed(work)
     finally:
         signal.signal(signal.SIGINT, before)
     assert done == [1]
 
 
 def test_a_signal_that_comes_while_signals_are_blocked_leaves_none_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
-    block = shares.pthread_sigmask
+    block = signal.pthread_sigmask
 
     def late(how: int, signals: Any) -> Any:
         before = block(how, signals)
         return interrupt() if how == signal.SIG_BLOCK and signals else before
 
-    monkeypatch.setattr(shares, "pthread_sigmask", late)
+    monkeypatch.setattr(signal, "pthread_sigmask", late)
     with pytest.raises(KeyboardInterrupt):
-        shares.undisturbed(lambda: None)
+        undisturbed(lambda: None)
 
 
 def test_processes_end_with_one_that_is_killed() -> None:
