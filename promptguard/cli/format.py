@@ -103,7 +103,7 @@ def _check_usage(paths: tuple[str, ...], *, check: bool, diff: bool, wire: bool,
         raise ConfigError("formats standard input alone", where="--stdin-filename", hint="leave the paths out")
     if wire and (check or diff):
         raise ConfigError("prints a file and compares nothing", where="--wire", hint="leave --check and --diff out")
-    if wire and stdin_filename is None and (len(paths) != 1 or os.path.isdir(paths[0])):  # noqa: PTH112
+    if wire and stdin_filename is None and (len(paths) != 1 or os.path.isdir(paths[0])):  # noqa: PTH112 - they are texts
         raise ConfigError("takes one file", where="--wire", hint="name it")
 
 
