@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from promptguard.parse.yaml import Node, resolve
+from promptguard.parse.yaml import Node
+from promptguard.parse.yaml_events import resolve
 
 MAX_KEY = 1000
 """Code points of a key as it is written; YAML readers stop looking for the colon at 1,024."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from promptguard.core import json_text
 from promptguard.core.light import TYPE_CHECKING, Iterable, Iterator, Literal, NamedTuple, Sequence, regex
 from promptguard.parse.places import Places
-from promptguard.parse.yaml import resolve
 
 if TYPE_CHECKING:
     import re
@@ -229,6 +228,8 @@ class ScalarWriter:
 
 def _is_plain(value: str, around: str) -> bool:
     """Whether a plain scalar with this value would be one, and a text; ``around``: the part that may end it too early."""
+    from promptguard.parse.yaml_events import resolve  # only here, for edits
+
     is_one = value[0].isalnum() and not value[-1].isspace() and not _ENDS_PLAIN.search(around)
     return is_one and resolve.__wrapped__(value) == "str"  # to keep it would keep a text for every edit
 

@@ -1,0 +1,227 @@
+"""The quick reader gives what the library gives, or leaves the text to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from promptguard.core.errors import InputError
+from promptguard.core.source import Source
+from promptguard.parse.yaml import MAX_DEPTH, Node, Stream, read_yaml
+from promptguard.parse.yaml_events import read_events
+from promptguard.parse.yaml_simple import MAX_TEXT, read_simple
+
+PROMPTS = """\
+# Prompts of the support agent
+---
+name: support
+version: 1.2
+tags: [support, "one two", 3]
+none: []
+extra: {}
+model:
+  name: small  # the least that does it
+  temperature: 0.5
+  seed: 7
+  stream: yes
+
+messages:
+  - role: system
+    content: |
+      You are {{ name }}.
+
+        - Use tools.
+      # no comment
+  - role: user
+    content: "{{ question }}\\n\\"quoted\\" \\\\ \\t."
+  -   role: 'user'
+      content: 'it''s'   # a comment
+      empty:
+shots:
+- plain words: a
+- >-
+  folded
+  text
+
+  new line
+    kept
+  folded
+- |+
+    kept
+
+
+- é 中文 😀
+last: >
+
+  a
+  b
+end:
+"""
+
+
+def tree(node: Node) -> tuple[Any, ...]:
+    keys, children = [tree(key) for key in node.keys], [tree(child) for child in node.children]
+    return node.kind, node.start, node.text, node.plain, node.type, keys, children
+
+
+def said(stream: Stream) -> tuple[Any, ...]:
+    return [tree(document) for document in stream.documents], stream.comment, stream.anchor, stream.tag
+
+
+def simple(text: str) -> Stream | None:
+    return read_simple(Source("t.yaml", text, "yaml"))
+
+
+def by_library(text: str) -> Stream:
+    return read_events(Source("t.yaml", text, "yaml"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PROMPTS,
+        PROMPTS.rstrip("\n"),
+        "a: b",
+        "\n\na: b\n \n",
+        "- a\n- b: c\n  d: e\n",
+        "a:\n- b\n- c: |\n   d\ne: f\n",
+        "a:\n  b:\n    c:\n  d:\n",
+        "a: |\n  b",
+        "a: |-\n  b\n\n\n",
+        "a: |+\n  b\n\n\nc: d\n",
+        "a: |\n\n\n  b\n   \n  c\n \n",
+        "a: >\n  b\n   c\n  d\n\n  e\n",
+        "a: '# b'\nc: \"d: e\"\n",
+        "a: b#c\nd: e:f\ng: http://h\n",
+        "a: 2024-01-01\nb: 0\nc: 10\nd: 0.50\n",
+        "a: 10.0.0.1\nb: 3 items\nc: v1.0\n",
+    ],
+)
+def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
+    stream = simple(text)
+    assert stream is not None
+    assert said(stream) == said(by_library(text))
+    assert said(read_yaml(stream.source)) == said(stream)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# a\n",
+        "---\n",
+        "a",
+        "'a': b",
+        "? a\n: b",
+        "a : b",
+        "1: a",
+        "a: b: c",
+        "a: b:",
+        "a: &b c",
+        "a: *b",
+        "a: !b c",
+        "a: -1",
+        "a: 01",
+        "a: 1e3",
+        "a: 2024-1-1",
+        "a: 2024-01-01 10:00:00",
+        "a: @b",
+        "a: 'b",
+        "a: 'b' c",
+        "a: 'b'# c",
+        'a: "\\x41"',
+        'a: "b\n  c"',
+        "a: [b",
+        "a: [b,]",
+        "a: [[b]]",
+        "a: [b: c]",
+        'a: [\'b"\', "\\n"]',
+        "a: {b: c}",
+        "a: b\n  c",
+        "a: b\n  c: d",
+        "a:\n  b",
+        "a:\n    b: c\n  d: e",
+        "a: |2\n   b",
+        "a: | # b\n  c",
+        "a: |\nb: c",
+        "a: |\n   \n  b\n",
+        "a: |\n  b\n   ",
+        "- - a",
+        "-\n  a: b",
+        "- a\nb: c",
+        "a: b\n- c",
+        "a: b\n---\nc: d",
+        "--- a",
+        "a: b\n...\n",
+        "%YAML 1.1\n---\na: b",
+        "a: b\tc",
+        "a: b\r\n",
+        "a: b\x85c",
+        "a: b\u2028c",
+        "\ufeffa: b",
+        "a: \ud800",
+        "a" * 200 + ": b",
+        "\n".join(" " * depth + "a:" for depth in range(MAX_DEPTH)),
+        "a: " + "b" * MAX_TEXT,
+    ],
+)
+def test_other_texts_are_left_to_the_library(text: str) -> None:
+    assert simple(text) is None
+
+
+_INSERTED = [
+    *(" ", "  ", "\n", "\n ", "\n  ", "\n\n", "#", " #", ":", ": ", "-", "- ", "|", ">", "'", '"', "\\", "+"),
+    *("1", ".", "~", "="),
+    *(
+        "<<",
+        "---",
+        "\n---\n",
+        "...",
+        "&",
+        "*",
+        "!",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "?",
+        "%",
+        "é",
+        "\t",
+        "\r",
+        "x:",
+        "\n# c",
+        "- a: b",
+        "|\n ",
+    ),
+]
+_LINES = PROMPTS.split("\n")
+
+
+@st.composite
+def edited_prompts(draw: st.DrawFn) -> str:
+    """Some lines of a prompt file, with a few insertions and deletions."""
+    first = draw(st.integers(0, len(_LINES) - 1))
+    text = "\n".join(_LINES[first : first + draw(st.integers(1, 12))])
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + draw(st.sampled_from(_INSERTED)) + text[at:]
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + text[at + draw(st.integers(0, 2)) :]
+    return text
+
+
+@given(edited_prompts())
+def test_what_is_read_is_what_the_library_reads(text: str) -> None:
+    stream = simple(text)
+    if stream is not None:
+        assert said(stream) == said(by_library(text))
+
+
+def test_errors_come_from_the_library() -> None:
+    with pytest.raises(InputError, match=r"t\.yaml:1:5: not YAML"):
+        read_yaml(Source("t.yaml", "a: b: c", "yaml"))
