@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from promptguard.core.source import Source
 from promptguard.parse.yaml import read_yaml
-from promptguard.parse.yaml_scalars import ScalarWriter, written_scalar
+from promptguard.parse.yaml_edits import ScalarWriter
+from promptguard.parse.yaml_scalars import written_scalar
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 LINE = st.text(st.sampled_from("ab \t'\"\\#:-é😀\u2028,{}"), max_size=8)

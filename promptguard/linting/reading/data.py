@@ -16,6 +16,7 @@ from promptguard.core.light import (
     Sequence,
     bisect_left,
     bisect_right,
+    lru_cache,
     regex,
 )
 from promptguard.core.source import Place, Source, Span
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from promptguard.parse.json import JSONIndex
     from promptguard.parse.json import Node as JSONNode
     from promptguard.parse.yaml import Node as YAMLNode
+    from promptguard.parse.yaml_edits import ScalarWriter
 
 # Files of other programs, which are large or many.
 _OF_OTHERS = frozenset(
@@ -343,13 +345,22 @@ def _json_embedding(source: Source, value: Value) -> Embedding | None:
 
 
 def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
-    from promptguard.parse.yaml_scalars import ScalarWriter, written_scalar
+    from promptguard.parse.yaml_scalars import written_scalar
 
     written = written_scalar(source.text, value.start, value.text)
     if written is None:
         return None
-    writer = ScalarWriter(source.text, written)
-    return Embedding(source, written.places.starts, written.places.ends, writer.escape, writer.agree)
+
+    @lru_cache(maxsize=1)
+    def writer() -> ScalarWriter:
+        from promptguard.parse.yaml_edits import ScalarWriter
+
+        return ScalarWriter(source.text, written)
+
+    places = written.places
+    return Embedding(
+        source, places.starts, places.ends, lambda *edit: writer().escape(*edit), lambda edits: writer().agree(edits)
+    )
 
 
 def _json_value(places: JSONIndex, at: int = 0) -> Value:
