@@ -10,12 +10,12 @@ from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core import json_text
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
+from promptguard.core.json_text import escape
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterator, Mapping, lru_cache, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools
 from promptguard.toolschema.marks import is_json_lines
-from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
 
 if TYPE_CHECKING:

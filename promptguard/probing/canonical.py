@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from promptguard.toolschema.canonical import canonical_json, canonical_tools
-from promptguard.toolschema.plain import escape, plain
+from promptguard.toolschema.plain import plain
 
 _SHOWN = 60
 _MANY = 1_000_000

@@ -11,7 +11,6 @@ from promptguard.core.errors import InputError
 from promptguard.probing.parameters import is_parameter
 from promptguard.prompts.request import Block
 from promptguard.toolschema.dialects import detect, is_tool
-from promptguard.toolschema.plain import escape
 
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions", "system_instruction", "systemInstruction", "system_prompt")
