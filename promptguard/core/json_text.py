@@ -90,7 +90,7 @@ def _scanner(decoder: Decoder) -> Callable[[str, int], tuple[Any, int]]:
         from _json import make_scanner
     except ImportError:  # another Python
         return lambda _text, _at: (None, -1)
-    scan: Callable[[str, int], tuple[Any, int]] = make_scanner(decoder)
+    scan: Callable[[str, int], tuple[Any, int]] = make_scanner(decoder)  # type: ignore[arg-type]  # it asks for what is here too
     return scan
 
 

@@ -56,7 +56,7 @@ class Places:
 
 
 def _numbers(size: int | None) -> MutableSequence[int]:
-    """An empty list of numbers: a compact one where there may be many, since to import it takes longer than to fill a short one."""
+    """An empty list of numbers: a compact one where there may be many, as its import takes longer than to fill a short one."""
     if size is not None and size <= _SMALL:
         return []
     from array import array

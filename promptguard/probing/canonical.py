@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from promptguard.core.json_text import escape
 from promptguard.toolschema.canonical import canonical_json, canonical_tools
 from promptguard.toolschema.plain import plain
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from promptguard.core.errors import InputError
+from promptguard.core.json_text import escape
 from promptguard.probing.parameters import is_parameter
 from promptguard.prompts.request import Block
 from promptguard.toolschema.dialects import detect, is_tool
