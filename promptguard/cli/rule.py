@@ -21,8 +21,8 @@ def rule_command(rule: str | None, everything: bool, output_format: str) -> None
     RULE is a code (PG101), a name (clock) or the beginning of codes (PG1). Without it the rules are listed.
     """
     from promptguard.checks.catalog import RULES
+    from promptguard.checks.selectors import resolve
     from promptguard.core.errors import ConfigError
-    from promptguard.linting.select import resolve
     from promptguard.report import rule_pages
     from promptguard.report.plain import encodable
 

@@ -7,11 +7,12 @@ import os
 
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
+from promptguard.checks.selectors import resolve
 from promptguard.core.config import Config, load_config, origins
 from promptguard.core.errors import ConfigError
 from promptguard.core.light import TYPE_CHECKING, Any, Iterator, Mapping, NamedTuple, Sequence
 from promptguard.core.options import Option
-from promptguard.linting.select import check_selectors, resolve
+from promptguard.linting.select import check_selectors
 from promptguard.linting.settings import PromptDeclaration, Settings
 
 if TYPE_CHECKING:

@@ -1,48 +1,16 @@
-"""What a selector of rules means, and which rules report: by selection, by file, and by place in a file."""
+"""Which rules report: by selection, by file, and by place in a file."""
 
 # ruff: noqa: PTH100, PTH118, PTH206 - pathlib takes longer to import than a small file takes to check
 from __future__ import annotations
 
 import os
 
-from promptguard.checks.catalog import RULES
-from promptguard.core.errors import ConfigError
+from promptguard.checks.selectors import resolve
 from promptguard.core.light import Iterable, Sequence
 from promptguard.linting.settings import Settings
 
 ALWAYS = frozenset({"PG901", "PG999"})
 """Rules that report whatever is selected: what they find keeps promptguard from judging."""
-_BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
-
-
-def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
-    """The codes that a selector stands for: ``PG101``, ``PG1``, ``PG``, ``clock``; letters of either case.
-
-    Args:
-        selector: what the user wrote.
-        where: where, for the error.
-
-    Raises:
-        ConfigError: there is no such rule.
-    """
-    wanted = selector.strip()
-    named = _BY_NAME.get(wanted.lower())
-    if named is not None:
-        return frozenset((named,))
-    prefix = wanted.upper()
-    found = frozenset(code for code in RULES if code.startswith(prefix)) if prefix.startswith("PG") else frozenset()
-    if not found:
-        raise ConfigError(f"there is no rule {selector!r}", where=where, hint=_suggestion(wanted))
-    return found
-
-
-def _suggestion(wanted: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)], n=1)
-    if not close:
-        return "promptguard rule lists them"
-    return f"did you mean {close[0].upper() if close[0].upper() in RULES else close[0]}?"
 
 
 def selected_codes(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Document
+from promptguard.checks.selectors import resolve
 from promptguard.core import patterns as re
 from promptguard.core.errors import ConfigError
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.light import Iterator, Sequence, bisect_right, regex
 from promptguard.core.source import Source, Span
-from promptguard.linting.select import resolve
 from promptguard.linting.settings import DIRECTIVE, UNUSED
 from promptguard.parse.template_nodes import Text
 

@@ -15,8 +15,8 @@ from rule_cases import CASES, read_cases
 from promptguard.checks.catalog import RULES
 from promptguard.checks.pages import SECTIONS, read_page
 from promptguard.checks.rule import Rule, RuleOption
+from promptguard.checks.selectors import resolve
 from promptguard.core.errors import ConfigError
-from promptguard.linting.select import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_CASES = {"PG999": "promptguard itself is at fault, whatever the file"}

@@ -1,0 +1,38 @@
+"""What a selector of rules means: a code, a prefix of codes, or the name of a rule."""
+
+from __future__ import annotations
+
+from promptguard.checks.catalog import RULES
+from promptguard.core.errors import ConfigError
+
+_BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
+
+
+def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
+    """The codes that a selector stands for: ``PG101``, ``PG1``, ``PG``, ``clock``; letters of either case.
+
+    Args:
+        selector: what the user wrote.
+        where: where, for the error.
+
+    Raises:
+        ConfigError: there is no such rule.
+    """
+    wanted = selector.strip()
+    named = _BY_NAME.get(wanted.lower())
+    if named is not None:
+        return frozenset((named,))
+    prefix = wanted.upper()
+    found = frozenset(code for code in RULES if code.startswith(prefix)) if prefix.startswith("PG") else frozenset()
+    if not found:
+        raise ConfigError(f"there is no rule {selector!r}", where=where, hint=_suggestion(wanted))
+    return found
+
+
+def _suggestion(wanted: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)], n=1)
+    if not close:
+        return "promptguard rule lists them"
+    return f"did you mean {close[0].upper() if close[0].upper() in RULES else close[0]}?"
