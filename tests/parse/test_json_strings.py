@@ -18,6 +18,12 @@ def test_each_code_point_lies_where_it_is_written(value: str, ascii_only: bool, 
     assert list(places.starts)[1:] == list(places.ends)[:-1]
 
 
+def test_the_places_of_a_long_text_take_little_memory():
+    text = json.dumps("é" * 40_000, ensure_ascii=False)
+    places = written_string(text, 0, len(text))
+    assert [places.starts.itemsize, places.ends.itemsize, places.span(7, 9)] == [4, 4, (8, 10)]
+
+
 def test_escapes_of_all_kinds():
     text = r'"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud83dx"'
     assert written_string(text, 0, len(text)).text == json.loads(text)
