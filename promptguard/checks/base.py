@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from promptguard.core.finding import Confidence, Edit, Fix, Severity
 from promptguard.core.light import (
+    TYPE_CHECKING,
     Any,
     Callable,
     Iterator,
@@ -18,7 +19,9 @@ from promptguard.core.light import (
     lru_cache,
 )
 from promptguard.core.source import Place, Source, Span
-from promptguard.parse.template_nodes import Expr, Template
+
+if TYPE_CHECKING:  # tool schemas and command lines have no templates
+    from promptguard.parse.template_nodes import Expr, Template
 
 Block = Literal["tools", "system", "history", "user"]
 BLOCKS: tuple[Block, ...] = ("tools", "system", "history", "user")
@@ -281,19 +284,29 @@ _MODULES: dict[Kind, tuple[str, ...]] = {
 }
 
 
-_SIGNS = {
-    "order": (
-        *("set(", "_set", "Set", "|set", "| set", "union(", "intersection(", "difference("),
-        *("listdir", "glob", "iterdir", "walk(", "scandir"),
-    )
+IN_LITERALS = (*"0123456789", "/tmp/", "/var/", "\\Temp\\")  # noqa: S108 - looked for in a text
+"""One of these is in every time, id and temporary path."""
+_IN_ORDERS = (
+    *("set(", "_set", "Set", "|set", "| set", "union(", "intersection(", "difference("),
+    *("listdir", "glob", "iterdir", "walk(", "scandir"),
+)
+
+
+def _may_vary(document: Document) -> bool:
+    return bool(document.placeholders) or document.template is not None or mentions(document.text, IN_LITERALS)
+
+
+_MAY_FIND: dict[str, Callable[[Document], bool]] = {
+    "dynamic": _may_vary,
+    "order": lambda document: mentions(document.text, _IN_ORDERS),
 }
-"""One of these is in every document in which a module finds something: for most it is not even imported."""
+"""What every document has in which a module finds something: where it is not there, the module is not even imported."""
 
 
 @lru_cache(maxsize=None)
 def detectors(kind: Kind) -> tuple[tuple[str, Detector], ...]:
     """Name and detector of each module that looks at documents of a kind."""
-    return tuple((name, _where_signs(name) if name in _SIGNS else _detector(name)) for name in _MODULES[kind])
+    return tuple((name, _where_may_find(name) if name in _MAY_FIND else _detector(name)) for name in _MODULES[kind])
 
 
 def _detector(name: str) -> Detector:
@@ -302,9 +315,11 @@ def _detector(name: str) -> Detector:
     return check
 
 
-def _where_signs(name: str) -> Detector:
+def _where_may_find(name: str) -> Detector:
+    may_find = _MAY_FIND[name]
+
     def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
-        if mentions(document.text, _SIGNS[name]):
+        if may_find(document):
             yield from _detector(name)(document, options)
 
     return check

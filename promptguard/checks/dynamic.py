@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import TOKENS_BEHIND, Changes, Document, Hit, make_fix, mentions, shown
+from promptguard.checks.base import IN_LITERALS, TOKENS_BEHIND, Changes, Document, Hit, make_fix, mentions, shown
 from promptguard.checks.bindings import Flow, Prefix, Print
 from promptguard.checks.origins import Origin
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
@@ -44,8 +44,6 @@ _PASTED: dict[LiteralKind, tuple[str, str]] = {
     "id": ("PG102", "an id that was pasted in"),
     "temp-path": ("PG102", "a temporary path with a random part"),
 }
-_IN_PASTED = (*"0123456789", "/tmp/", "/var/", "\\Temp\\")  # noqa: S108 - looked for in a text
-"""One of these is in every such value."""
 _SEVERITY: dict[Changes, Severity] = {
     "request": "error",
     "minute": "error",
@@ -89,7 +87,7 @@ class _Report:
 
     def _pasted(self) -> Iterator[Hit]:
         """Values in the static text that only one rendering or one request can have."""
-        if not mentions(self._document.text, _IN_PASTED):
+        if not mentions(self._document.text, IN_LITERALS):
             return
         from promptguard.checks.literals import volatile_literals
 

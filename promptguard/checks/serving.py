@@ -5,11 +5,8 @@ The flags and what they do are those of llama.cpp (common/arg.cpp, tools/server)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-
 from promptguard.checks.base import Document, Hit, shown
-from promptguard.core.light import Any, NamedTuple, regex
+from promptguard.core.light import Any, Iterator, Mapping, NamedTuple, Sequence, lru_cache, regex
 from promptguard.parse.commands import Launch, Setting, Word, assignment, only_talks, read_dockerfile, read_script
 
 SERVER_WORDS = ("llama-server", "llama.cpp", "llama_cpp.server", "vllm", "ollama", "sglang", "LLAMA_ARG_", "OLLAMA_")

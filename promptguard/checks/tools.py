@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import Document, Hit, byte_order_mark, shown
-from promptguard.checks.literals import LiteralKind, volatile_literals
+from promptguard.checks.base import IN_LITERALS, Document, Hit, byte_order_mark, mentions, shown
 from promptguard.checks.tools_order import Part, check_order
 from promptguard.checks.tools_places import JSONPlaces, Places, Range, YAMLPlaces
 from promptguard.checks.tools_schema import check_names, check_schemas
 from promptguard.core import json_text
 from promptguard.core.errors import InputError
 from promptguard.core.finding import Severity
-from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterator, Mapping, lru_cache, regex
+from promptguard.core.json_text import escape
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, lru_cache, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools
 from promptguard.toolschema.marks import is_json_lines
-from promptguard.toolschema.plain import escape
 from promptguard.toolschema.visit import visit
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from promptguard.checks.literals import LiteralKind, VolatileLiteral
     from promptguard.parse.yaml import Node, Stream
     from promptguard.toolschema.document import Form
 
@@ -179,6 +179,7 @@ def _duplicate(document: Document) -> Callable[[tuple[str, Range, Range]], Hit]:
 
 # PG405
 
+_IN_LITERALS = (*IN_LITERALS, "/home/", "/Users/", "\\Users\\")
 _MESSAGES: dict[LiteralKind, str] = {
     "clock": "a time that was written into the tools when they were made: `{}`",
     "id": "an id that is drawn anew: `{}`",
@@ -194,7 +195,7 @@ _LONGEST_TIME = 40
 def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
     for pointer, label, text in _texts(part.value):
         lead = f"{label}: " if label else ""
-        found = volatile_literals(lead + text)
+        found = _volatile_literals(lead + text)
         literals = [
             (one.start - len(lead), one.end - len(lead), one.kind, one.changes) for one in found if one.start >= len(lead)
         ]
@@ -210,6 +211,14 @@ def _check_literals(document: Document, part: Part) -> Iterator[Hit]:
             message = _MESSAGES[kind].format(shown(document.text[start:end]))
             severity: Severity = "error" if changes in ("request", "minute") else "warning"
             yield Hit("PG405", start, end, message, changes=changes, severity=severity, pointer=pointer)
+
+
+def _volatile_literals(text: str) -> Iterable[VolatileLiteral]:
+    if not mentions(text, _IN_LITERALS):
+        return ()
+    from promptguard.checks.literals import volatile_literals  # most tools do without
+
+    return volatile_literals(text)
 
 
 def _texts(value: Any) -> Iterator[tuple[str, str, str]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from promptguard.checks.base import Document, Hit, make_fix, shown
 from promptguard.checks.tools_places import Places, Range
 from promptguard.core.finding import Fix
-from promptguard.core.json_text import quote
+from promptguard.core.json_text import escape, quote
 from promptguard.core.light import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
 from promptguard.parse.strict import Number
 from promptguard.toolschema.dialects import tool_name
 from promptguard.toolschema.errors import RefusedError
 from promptguard.toolschema.order import Canonicalizer
-from promptguard.toolschema.plain import escape
 
 if TYPE_CHECKING:
     from promptguard.toolschema.document import Form

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from promptguard.core.json_text import escape
 from promptguard.core.light import TYPE_CHECKING, Iterator, Protocol, Sequence, regex
 from promptguard.core.source import Span
-from promptguard.toolschema.plain import escape
 
 if TYPE_CHECKING:
     from promptguard.parse.json import JSONIndex

@@ -8,7 +8,6 @@ from promptguard.checks.tools_places import Range
 from promptguard.core.finding import Severity
 from promptguard.core.light import Any, Iterator, Sequence
 from promptguard.toolschema.dialects import SCHEMA_KEYS
-from promptguard.toolschema.references import dangling_references
 from promptguard.toolschema.visit import visit
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
@@ -72,7 +71,9 @@ def check_schemas(document: Document, part: Part) -> Iterator[Hit]:
     """PG406 for the schemas of the arguments."""
     # Tools that the provider brings along have a ``type`` of their own.
     elements = {f"{pointer}/{number}" for pointer, tools in tool_lists(part.value) for number in range(len(tools))}
+    refers = False
     for pointer, role, schema, _ in visit(part.value):
+        refers = refers or "$ref" in schema
         if role != "schema":
             continue
         if "type" in schema and pointer not in elements:
@@ -86,8 +87,11 @@ def check_schemas(document: Document, part: Part) -> Iterator[Hit]:
             )
         if "required" in schema:
             yield from _check_required(document, part, pointer, schema)
-    for at, _ in dangling_references(part.value):
-        yield _quoting(document, part, at, "the reference {} points nowhere", "warning")
+    if refers:
+        from promptguard.toolschema.references import dangling_references
+
+        for at, _ in dangling_references(part.value):
+            yield _quoting(document, part, at, "the reference {} points nowhere", "warning")
 
 
 def _check_type(document: Document, part: Part, pointer: str, kind: object) -> Iterator[Hit]:

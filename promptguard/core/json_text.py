@@ -1,21 +1,12 @@
 """JSON as ``json`` reads and writes it, without importing it: that takes longer than all else that is done for a small file.
 
 The scanner below ``json`` is an internal of CPython. Where there is none, and wherever it does not come to the end of a text,
-``json`` itself does the work: so its errors are the very same.
+``json`` itself does the work: so its errors are the very same. It is loaded at the first use, as most small files need none.
 """
 
 from __future__ import annotations
 
-from promptguard.core.light import Any, Callable
-
-try:
-    import _json
-
-    _make_scanner: Any = _json.make_scanner
-    _quote: Any = _json.encode_basestring
-    _quote_in_ascii: Any = _json.encode_basestring_ascii
-except (ImportError, AttributeError):  # another Python
-    _make_scanner = _quote = _quote_in_ascii = None
+from promptguard.core.light import Any, Callable, lru_cache
 
 _SPACE = " \t\n\r"
 
@@ -48,7 +39,7 @@ class Decoder:
         self.parse_float = parse_float or float
         self.parse_int = parse_int or int
         self.parse_constant = parse_constant or float  # which takes NaN, Infinity and -Infinity
-        self._scan = _make_scanner(self) if _make_scanner is not None else None
+        self._scan: Callable[[str, int], tuple[Any, int]] | None = None
 
     def decode(self, text: str) -> Any:
         """The value of a text.
@@ -58,14 +49,15 @@ class Decoder:
             RecursionError: it is nested too deep.
             Exception: what the hooks raise, and ``ValueError`` for an integer of too many digits.
         """
-        if self._scan is not None:
-            bare = text.strip(_SPACE)
-            try:
-                value, end = self._scan(bare, 0)
-            except Exception:  # json says what it is
-                end = -1
-            if end == len(bare):
-                return value
+        if self._scan is None:
+            self._scan = _scanner(self)
+        bare = text.strip(_SPACE)
+        try:
+            value, end = self._scan(bare, 0)
+        except Exception:  # json says what it is
+            end = -1
+        if end == len(bare):
+            return value
         from json import JSONDecoder
 
         return JSONDecoder(**self._hooks).decode(text)
@@ -79,17 +71,36 @@ loads_any_number = Decoder(parse_int=float).decode
 
 def quote(text: str) -> str:
     """``json.dumps(text, ensure_ascii=False)``."""
-    if _quote is not None:
-        return str(_quote(text))
-    import json
-
-    return json.dumps(text, ensure_ascii=False)
+    return str(_writers()[0](text))
 
 
 def quote_in_ascii(text: str) -> str:
     """``json.dumps(text)``."""
-    if _quote_in_ascii is not None:
-        return str(_quote_in_ascii(text))
-    import json
+    return str(_writers()[1](text))
 
-    return json.dumps(text)
+
+def escape(key: str) -> str:
+    """A key as a part of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _scanner(decoder: Decoder) -> Callable[[str, int], tuple[Any, int]]:
+    """What reads the value at a place of a text and says where it ends."""
+    try:
+        from _json import make_scanner
+    except ImportError:  # another Python
+        return lambda _text, _at: (None, -1)
+    scan: Callable[[str, int], tuple[Any, int]] = make_scanner(decoder)  # type: ignore[arg-type]  # it asks for what is here too
+    return scan
+
+
+@lru_cache(maxsize=1)
+def _writers() -> tuple[Callable[[str], Any], Callable[[str], Any]]:
+    """What writes a text, as it is and in ASCII."""
+    try:
+        from _json import encode_basestring, encode_basestring_ascii
+    except ImportError:  # another Python
+        import json
+
+        return lambda text: json.dumps(text, ensure_ascii=False), json.dumps
+    return encode_basestring, encode_basestring_ascii

@@ -14,7 +14,6 @@ from promptguard.linting.reading import is_declared, may_hold_prompt, read_docum
 from promptguard.linting.result import FileResult, Mend, Record, RecordedPlace, excerpt, recorded_fix
 from promptguard.linting.select import ALWAYS, Exceptions, selected_codes
 from promptguard.linting.settings import DIRECTIVE, UNUSED, Settings
-from promptguard.parse.template_nodes import Tag
 
 if TYPE_CHECKING:
     from promptguard.linting.named_prompts import NamedPrompts
@@ -434,6 +433,8 @@ def _includes(document: Document) -> bool:
     """Whether a template takes in other files."""
     if document.template is None or not _INCLUDE.search(document.text):
         return False
+    from promptguard.parse.template_nodes import Tag
+
     return any(isinstance(node, Tag) and node.name in _INCLUDING for node in document.template.walk())
 
 

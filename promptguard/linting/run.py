@@ -372,8 +372,11 @@ def _decode(data: bytes, path: str) -> tuple[str, bool]:
     return text.removeprefix("\ufeff"), text.startswith("\ufeff")
 
 
-def _check_job(checker: Checker, job: _Job, known: Counts | None = None) -> _Answer:
-    """Check a file anew, without findings that are known: it may be another one by now, so its key is made anew too."""
+def _check_job(checker: Checker, job: _Job, known: Counts | None = None, keep: bool = False) -> _Answer:
+    """Check a file anew, without findings that are known: it may be another one by now, so its key is made anew too.
+
+    ``keep``: the result is to be kept, so it needs a key.
+    """
     try:
         if job.error is not None:
             raise job.error
@@ -382,14 +385,14 @@ def _check_job(checker: Checker, job: _Job, known: Counts | None = None) -> _Ans
 
             stamp = model_stamp(job.path, named=job.named)
             result = checker.check_model(job.path, named=job.named, known=known)
-            return result, _key(checker, job, stamp or b""), _MODEL_COSTS
+            return result, _key(checker, job, stamp or b"") if keep else None, _MODEL_COSTS
         data = read_bytes(job.path, limit=MAX_BYTES)
         text, bom = _decode(data, job.path)
     except InputError as error:
         return _unreadable(checker, job, error), None, 0
     result = checker.check(job.path, text, bom=bom, named=job.named, known=known)
     work = _MODEL_COSTS if checker.rendered else len(data)
-    return result, _key(checker, job, data), work
+    return result, _key(checker, job, data) if keep else None, work
 
 
 def _key(checker: Checker, job: _Job, data: bytes) -> str | None:
@@ -408,12 +411,12 @@ def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, kee
 
         from promptguard.linting.pool import in_order
 
-        answers = in_order(partial(_begin, settings), list(_chunks(waiting)), workers)
+        answers = in_order(partial(_begin, settings, keep is not None), list(_chunks(waiting)), workers)
     else:
         from promptguard.linting.check import Checker
 
         checker = Checker(settings)
-        answers = (_check_job(checker, job) for job in waiting)
+        answers = (_check_job(checker, job, None, keep is not None) for job in waiting)
     try:
         for result, key, work in answers:
             if keep is not None and key is not None:
@@ -436,9 +439,9 @@ def _chunks(waiting: Sequence[_Job]) -> Iterator[list[_Job]]:
         yield chunk
 
 
-def _begin(settings: Settings) -> Callable[[Sequence[_Job]], list[_Answer]]:
+def _begin(settings: Settings, keep: bool) -> Callable[[Sequence[_Job]], list[_Answer]]:
     """What checks files in a process of its own."""
     from promptguard.linting.check import Checker
 
     checker = Checker(settings)
-    return lambda jobs: [_check_job(checker, job) for job in jobs]
+    return lambda jobs: [_check_job(checker, job, None, keep) for job in jobs]

@@ -5,10 +5,8 @@ This is no shell: it finds the words of a command as they are written, in time l
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-
-from promptguard.core.light import NamedTuple, regex
+from promptguard.core import patterns as re
+from promptguard.core.light import Callable, Iterator, NamedTuple, Sequence, regex
 
 Wanted = Callable[[str], object]
 """Asked for a stretch of text whether it is worth reading: a quick search for a word that matters."""

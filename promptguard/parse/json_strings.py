@@ -12,7 +12,7 @@ _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": 
 
 def written_string(text: str, start: int, end: int) -> Places:
     """The places of a string that lies at a range of a JSON text, quotes included."""
-    places = Places()
+    places = Places(len(text))
     at = start + 1
     for match in _ESCAPE.finditer(text, at, end - 1):
         begin, upto = match.span()

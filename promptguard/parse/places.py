@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
+from promptguard.core.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import MutableSequence
+
+_SMALL = 1 << 15  # code points: the lists for so many take a megabyte
 
 
 class Places:
     """A text that is put together from pieces of another one, and the range of each of its code points there.
+
+    Args:
+        size: code points of the other text; ``None`` where there may be any number.
 
     Attributes:
         starts, ends: the ranges; they are in order and do not overlap.
@@ -14,10 +22,10 @@ class Places:
 
     __slots__ = ("_parts", "ends", "starts")
 
-    def __init__(self) -> None:
+    def __init__(self, size: int | None = None) -> None:
         self._parts: list[str] = []
-        self.starts = array("I")
-        self.ends = array("I")
+        self.starts = _numbers(size)
+        self.ends = _numbers(size)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -45,3 +53,12 @@ class Places:
         self._parts.append(character)
         self.starts.append(start)
         self.ends.append(end)
+
+
+def _numbers(size: int | None) -> MutableSequence[int]:
+    """An empty list of numbers: a compact one where there may be many, as its import takes longer than to fill a short one."""
+    if size is not None and size <= _SMALL:
+        return []
+    from array import array
+
+    return array("I")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import NamedTuple
-
 from promptguard.core.errors import InputError
+from promptguard.core.light import Iterator, NamedTuple, regex
 from promptguard.core.source import Source
 from promptguard.parse.commands import (
     MAX_COMMANDS,
@@ -22,7 +19,7 @@ from promptguard.parse.yaml import Node, read_yaml
 
 _COMMAND = ("entrypoint", "command", "args")  # of compose and of Kubernetes, in the order in which they make one command
 _ENVIRONMENT = ("environment", "env")
-_PROPERTY = re.compile(r"[&!]\S*\s+")  # an anchor or a tag ahead of a value
+_PROPERTY = regex(r"[&!]\S*\s+")  # an anchor or a tag ahead of a value
 
 
 def read_yaml_launches(text: str, wanted: Wanted) -> list[Launch]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from promptguard.core.json_text import escape
 from promptguard.toolschema.canonical import canonical_json, canonical_tools
-from promptguard.toolschema.plain import escape, plain
+from promptguard.toolschema.plain import plain
 
 _SHOWN = 60
 _MANY = 1_000_000

@@ -336,7 +336,8 @@ def _text(built: Any) -> str:
 
 
 def _plain(value: Any, pointer: str, budget: list[int], above: tuple[int, ...]) -> Any:
-    from promptguard.toolschema.plain import escape, plain
+    from promptguard.core.json_text import escape
+    from promptguard.toolschema.plain import plain
 
     if isinstance(value, (bytes, bytearray)):
         try:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from promptguard.core.errors import InputError
+from promptguard.core.json_text import escape
 from promptguard.probing.parameters import is_parameter
 from promptguard.prompts.request import Block
 from promptguard.toolschema.dialects import detect, is_tool
-from promptguard.toolschema.plain import escape
 
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions", "system_instruction", "systemInstruction", "system_prompt")

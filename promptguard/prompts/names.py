@@ -16,6 +16,7 @@ Kind = Literal["clock", "id", "user", "counter", "memory", "environment", "text"
 _LONGEST = 500  # code points of a name or an expression that are looked at
 
 
+@lru_cache(maxsize=None)
 def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -42,26 +43,24 @@ _USER_LAST = _set("user customer client member person patient employee account t
 # What may stand behind such a word without changing what it is.
 _SUFFIX = _set("string str text iso utc local formatted fmt value block section list content ms sec seconds number s")
 
-# Qualifiers that make a fixed value of a word that otherwise varies.
+# Qualifiers that make a fixed value of a word that otherwise varies; split into words when one is asked for, as those below.
 _FIXED = {
-    "clock": _set(
+    "clock": (
         "release released birth due cutoff launch publication effective expiry expiration lead run response delivery process"
         " max min opening full part real first one life start end training build version fiscal per business long"
         " created updated published issued signed founded policy contract joined since until valid hire order invoice closing"
         " founding foundation incorporation inception establishment graduation election wedding holiday harvest"
     ),
-    "id": _set(
+    "id": (
         "model agent tool app application template prompt schema product voice language locale project package plugin bot"
         " max bos eos pad stop end start file doc role git content version"
         " store course department dept region org organization organisation company brand site section category rule policy item"
         " page lesson skill team channel topic intent dataset index collection table column field node vendor partner"
     ),
-    "counter": _set("max min limit per each next first last every by top"),
-    "memory": _set(
-        "max min error system welcome assistant example sample static api no expected shared gpu video product project"
-    ),
-    "environment": _set("max default decision syntax parse db database smtp mail api base"),
-    "user": _set("api http bank service model every super new"),
+    "counter": "max min limit per each next first last every by top",
+    "memory": "max min error system welcome assistant example sample static api no expected shared gpu video product project",
+    "environment": "max default decision syntax parse db database smtp mail api base",
+    "user": "api http bank service model every super new",
 }
 
 _ABOUT = _set("rule rules format template policy instruction instructions guideline guidelines limit size zone tool")
@@ -77,27 +76,27 @@ _SENDERS = _set(
 
 # A message, a question or an input varies only where the name says whose.
 _NEEDS_QUALIFIER = {
-    "message": _set("user last latest current"),
-    "input": _set("user last latest current"),
-    "results": _set("search retrieval query lookup"),
-    "history": _set("chat conversation message dialog session"),
-    "docs": _set("relevant retrieved search related"),
-    "documents": _set("relevant retrieved search related"),
-    "facts": _set("relevant retrieved known user remembered"),
-    "token": _set("session request csrf auth access nonce random"),
-    "hash": _set("session request random"),
-    "tree": _set("file directory dir project"),
-    "listing": _set("file directory dir project"),
-    "client": _set("current"),
-    "account": _set("current user customer"),
-    "step": _set("current"),
-    "left": _set("tokens token turns budget steps messages seconds calls tries"),
-    "env": _set("os"),
-    "day": _set("current this week"),
-    "month": _set("current this"),
-    "year": _set("current this"),
-    "hour": _set("current this"),
-    "minute": _set("current this"),
+    "message": "user last latest current",
+    "input": "user last latest current",
+    "results": "search retrieval query lookup",
+    "history": "chat conversation message dialog session",
+    "docs": "relevant retrieved search related",
+    "documents": "relevant retrieved search related",
+    "facts": "relevant retrieved known user remembered",
+    "token": "session request csrf auth access nonce random",
+    "hash": "session request random",
+    "tree": "file directory dir project",
+    "listing": "file directory dir project",
+    "client": "current",
+    "account": "current user customer",
+    "step": "current",
+    "left": "tokens token turns budget steps messages seconds calls tries",
+    "env": "os",
+    "day": "current this week",
+    "month": "current this",
+    "year": "current this",
+    "hour": "current this",
+    "minute": "current this",
 }
 
 # What a person has: "user_name" and "customer.email" vary by person, "user_rules" and "client_library" do not.
@@ -203,7 +202,7 @@ def kind_of_name(name: str) -> Kind:
 
 def names_fixed_date(name: str) -> bool:
     """Whether a name says that it holds a date which does not move, such as ``release_date`` or ``policy.valid_from``."""
-    return not _FIXED["clock"].isdisjoint(words(name))
+    return not _set(_FIXED["clock"]).isdisjoint(words(name))
 
 
 def kind_of_expression(expression: str) -> Kind:
@@ -279,7 +278,7 @@ def _kind_of_words(found: list[str], before: list[str]) -> Kind:
     for kind, vocabulary in at_the_end:
         if last in vocabulary:
             needed = _NEEDS_QUALIFIER.get(last)
-            if qualifiers & _FIXED[kind] or (needed is not None and not qualifiers & needed):
+            if qualifiers & _set(_FIXED[kind]) or (needed is not None and not qualifiers & _set(needed)):
                 return "text"
             return kind
     return "text"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from operator import itemgetter
-
 from promptguard.core.light import TYPE_CHECKING, Any, Callable
 from promptguard.parse.strict import MAX_NESTING, Number
 from promptguard.toolschema.dialects import declared, element_role, root_role, tool_name
 from promptguard.toolschema.errors import RefusedError, TooManyError
-from promptguard.toolschema.plain import plain
 from promptguard.toolschema.vocabulary import HOLDER, OTHER, SCHEMA, TOOL, Role, Vocabulary
 
 if TYPE_CHECKING:
+    from operator import itemgetter
+
     from orjson import Fragment
+else:
+    from _operator import itemgetter  # operator takes some times as long to import
 
 MAX_VALUES = 3_000_000
 """Values in all: members of objects and elements of lists. A tool has about 70 of them, so that 40,000 tools are fine.
@@ -22,7 +22,9 @@ Objects may stand in each other so often that a few of them unfold into more tha
 """
 
 _SCALARS = frozenset({str, int, bool, type(None), Number})
+_PLAIN = _SCALARS | {dict, list, float}
 _TEXTS = frozenset({str})
+_INFINITY = float("inf")
 _Walk = Callable[[Any, int], Any]
 
 
@@ -243,7 +245,7 @@ class Canonicalizer:
         if kind in _SCALARS:
             return value
         if kind is float:
-            if not math.isfinite(value):
+            if not abs(value) < _INFINITY:  # nor is NaN less than that
                 raise RefusedError
             if value and not 1e-4 <= abs(value) < 1e16:  # outside, orjson writes other exponents than Python
                 self._odd_float = True
@@ -251,8 +253,10 @@ class Canonicalizer:
         return walk(self._plain(value), depth)
 
     def _plain(self, value: Any) -> Any:
-        if type(value) in _SCALARS:
+        if type(value) in _PLAIN:
             return value
+        from promptguard.toolschema.plain import plain  # what comes from a file never needs it
+
         try:
             return plain(value, self.budget.left)
         except TooManyError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import islice
 
+from promptguard.core.json_text import escape
 from promptguard.core.light import Any, Iterable, Mapping
 from promptguard.parse.strict import MAX_NESTING
 from promptguard.toolschema.errors import ToolSchemaError, TooManyError
@@ -150,11 +151,6 @@ def _said(error: Exception) -> str:
         return str(error) or type(error).__name__
     except Exception:
         return type(error).__name__
-
-
-def escape(key: str) -> str:
-    """A key as a part of a JSON pointer."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _scalar_refusal(value: object) -> str | None:

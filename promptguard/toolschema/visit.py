@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from promptguard.core.json_text import escape
 from promptguard.core.light import Any, Iterator
 from promptguard.toolschema.dialects import element_role, root_role
-from promptguard.toolschema.plain import escape
 from promptguard.toolschema.vocabulary import HOLDER, SCHEMA, TOOL, Role
 
 _VOCABULARIES = {"schema": SCHEMA, "tool": TOOL, "holder": HOLDER}

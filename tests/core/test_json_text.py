@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -72,9 +73,9 @@ def test_nesting_beyond_the_stack() -> None:
 
 
 def test_json_does_it_where_there_is_no_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_text, "_make_scanner", None)
-    monkeypatch.setattr(json_text, "_quote", None)
-    monkeypatch.setattr(json_text, "_quote_in_ascii", None)
+    monkeypatch.setitem(sys.modules, "_json", None)
+    json_text._writers.cache_clear()
     assert json_text.Decoder(parse_int=float).decode(' {"a": [1, "é"]} ') == {"a": [1.0, "é"]}
     assert json_text.quote('é"') == '"é\\""'
     assert json_text.quote_in_ascii('é"') == '"\\u00e9\\""'
+    json_text._writers.cache_clear()

@@ -93,9 +93,8 @@ def test_typing_is_not_imported() -> None:
 
 
 HEAVY = {"dataclasses", "hashlib", "inspect", "json", "logging", "msgspec", "orjson", "pathlib", "typing", "urllib.parse"}
-LESS_HEAVY = {"collections", "enum", "functools", "re", "yaml"}
-BROUGHT_ALONG = {  # by array in JSON, by yaml in YAML
-    "prompts.json": {"collections", "functools"},
+LESS_HEAVY = {"array", "collections", "enum", "functools", "math", "operator", "re", "yaml"}
+BROUGHT_ALONG = {  # by yaml
     "prompts.yaml": LESS_HEAVY,
     "tools.yaml": LESS_HEAVY,
 }
@@ -120,6 +119,8 @@ SMALL = {
     "wire.tools.json": '{"tools":[{"name":"a","description":"1\\n","parameters":{"type":"object","properties":{}}}]}\n',
     "tools.jsonl": '{"name":"a","input_schema":{"type":"object"}}\n{"name":"b","input_schema":{"type":"object"}}\n',
     "prompts.json": '{"system_prompt": "You are a helper of {{ name }}."}\n',
+    "run.sh": "#!/bin/sh\nexec llama-server -m a.gguf -c 16384\n",
+    "Dockerfile": 'FROM a\nENV LLAMA_ARG_CTX_SIZE=16384\nCMD ["llama-server", "-m", "a.gguf"]\n',
     "prompts.yaml": "system: |\n  You are a helper.\nuser: x\n",
     "tools.yaml": "- name: a\n  input_schema:\n    type: object\n",
 }

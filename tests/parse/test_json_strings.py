@@ -15,7 +15,13 @@ def test_each_code_point_lies_where_it_is_written(value: str, ascii_only: bool, 
     assert places.text == value
     for character, start, end in zip(value, places.starts, places.ends, strict=True):
         assert json.loads(f'"{text[start:end]}"') == character
-    assert places.starts.tolist()[1:] == places.ends.tolist()[:-1]
+    assert list(places.starts)[1:] == list(places.ends)[:-1]
+
+
+def test_the_places_of_a_long_text_take_little_memory():
+    text = json.dumps("é" * 40_000, ensure_ascii=False)
+    places = written_string(text, 0, len(text))
+    assert [places.starts.itemsize, places.ends.itemsize, places.span(7, 9)] == [4, 4, (8, 10)]
 
 
 def test_escapes_of_all_kinds():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from promptguard.checks.base import BLOCKS, Block, Embedding, Region
 from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
-from promptguard.core.light import Iterable, Sequence, bisect_right
+from promptguard.core.light import TYPE_CHECKING, Iterable, Sequence, bisect_right
 from promptguard.core.source import Place, Source, Span
-from promptguard.parse.template_nodes import Block as Statement
-from promptguard.parse.template_nodes import Node, Template, Text
+
+if TYPE_CHECKING:  # most kinds of files have no templates
+    from promptguard.parse.template_nodes import Node, Template
 
 Switch = tuple[int, Block]
 """An offset, and the block that begins there."""
@@ -96,6 +97,8 @@ def template_blocks(template: Template, base: Block) -> list[Switch]:
     """What ``{% block user %}`` and the like say."""
     if "block" not in template.text:
         return []
+    from promptguard.parse.template_nodes import Block as Statement
+
     switches: list[Switch] = []
     stack: list[tuple[Node | None, Block]] = [(node, base) for node in reversed(template.body)]
     while stack:
@@ -150,6 +153,8 @@ def chat_marks(text: str, start: int = 0) -> list[Switch]:
 
 def in_texts(template: Template, switches: Sequence[Switch]) -> list[Switch]:
     """Those that stand in the text of a template, not in its code."""
+    from promptguard.parse.template_nodes import Text
+
     ranges = [(node.start, node.end) for node in template.walk() if isinstance(node, Text)]
     starts = [start for start, _ in ranges]
     return [switch for switch in switches if (at := bisect_right(starts, switch[0])) and switch[0] < ranges[at - 1][1]]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from promptguard.checks.base import mentions
 from promptguard.core import patterns as re
-from promptguard.core.light import regex
-from promptguard.parse.template_nodes import Block, Name, Template
+from promptguard.core.light import TYPE_CHECKING, regex
+
+if TYPE_CHECKING:  # most kinds of files have no templates
+    from promptguard.parse.template_nodes import Template
 
 _HEAD = 8192
 """Code points that are looked at to tell what a text is."""
@@ -89,6 +91,8 @@ def is_chat_template(template: Template) -> bool:
     text = template.text
     if "messages" not in text or "role" not in text or not re.search(_CHAT_WORDS, text):
         return False
+    from promptguard.parse.template_nodes import Block, Name
+
     stack = list(template.body)
     while stack:
         node = stack.pop()

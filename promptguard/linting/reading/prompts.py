@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Block, Document, Embedding, Kind, Placeholder, Syntax
-from promptguard.core.light import Mapping, MappingProxyType, NamedTuple, Sequence
+from promptguard.core.light import TYPE_CHECKING, Mapping, MappingProxyType, NamedTuple, Sequence
 from promptguard.core.source import Source
 from promptguard.linting.reading.blocks import Switch, chat_marks, comment_marks, in_texts, regions, role_lines, template_blocks
 from promptguard.linting.reading.evidence import is_chat_template
-from promptguard.parse.template import parse_template
-from promptguard.parse.template_nodes import Comment, Template, Text, outputs
+
+if TYPE_CHECKING:
+    from promptguard.parse.template_nodes import Template
 
 
 class Origin(NamedTuple):
@@ -66,6 +67,9 @@ def make_document(
     placeholders: list[Placeholder] = []
     kind: Kind = "prompt"
     if syntax == "jinja":
+        from promptguard.parse.template import parse_template  # other kinds of files do without
+        from promptguard.parse.template_nodes import outputs
+
         template = parse_template(_blanked(text, start))
         if source.kind == "chat-template" or (source.kind == "jinja" and is_chat_template(template)):
             kind, base = "chat-template", origin.block or "system"
@@ -110,10 +114,13 @@ def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool
 def _head(text: str, start: int, template: Template | None) -> int:
     """Where the prompt begins behind the space and the comments at its head: a mark up to there is about all of it."""
     at = start
-    for node in template.body if template is not None else ():
-        if not isinstance(node, Comment) and (not isinstance(node, Text) or text[node.start : node.end].strip()):
-            break
-        at = node.end
+    if template is not None:
+        from promptguard.parse.template_nodes import Comment, Text
+
+        for node in template.body:
+            if not isinstance(node, Comment) and (not isinstance(node, Text) or text[node.start : node.end].strip()):
+                break
+            at = node.end
     while at < len(text) and text[at].isspace():
         at += 1
     return at

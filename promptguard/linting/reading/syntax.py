@@ -6,7 +6,6 @@ from promptguard.checks.base import Syntax
 from promptguard.core import patterns as re
 from promptguard.core.light import Iterator, Sequence
 from promptguard.parse.markdown import code_ranges
-from promptguard.prompts.names import kind_of_name, words
 
 _ERB = r"<%="
 _STATEMENT = (
@@ -101,6 +100,8 @@ def _is_known(text: str, match: re.Match[str], name: str) -> bool:
         return False
     if name.lower() in _VAGUE or any(_around(text, match, sign) for sign in "\"'`"):
         return False
+    from promptguard.prompts.names import kind_of_name, words  # most texts have no single braces
+
     kind = kind_of_name(name)
     return kind in ("clock", "id") or (kind != "text" and len(words(name)) > 1)
 

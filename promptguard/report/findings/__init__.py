@@ -64,16 +64,26 @@ def _pieces(
 ) -> Iterator[str]:
     if form not in FORMATS:
         raise ValueError(f"no such format: {form!r}")
-    if form == "full":
-        from promptguard.report.findings import full
-
-        return full.render(result, color=color, statistics=statistics, encoding=encoding)
-    if form == "concise":
-        from promptguard.report.findings import concise
-
-        return concise.render(result, color=color, statistics=statistics, encoding=encoding)
+    if form in TEXT_FORMATS:
+        return _text(result, form, color=color, statistics=statistics, encoding=encoding)
     import importlib
 
     module = importlib.import_module(f"promptguard.report.findings.{form}")
     # A path may hold a lone surrogate, which UTF-8 cannot.
     return (piece.encode("utf-8", "replace").decode("utf-8") for piece in module.render(result))
+
+
+def _text(result: LintResult, form: str, *, color: bool, statistics: bool, encoding: str) -> Iterator[str]:
+    """A report for a terminal, line by line: the findings, and an ending that is the same in each format."""
+    from promptguard.report.findings.words import ending
+    from promptguard.report.plain import encodable, painter
+
+    paint = painter(color)
+    if result.records:
+        if form == "full":
+            from promptguard.report.findings.full import render
+        else:
+            from promptguard.report.findings.concise import render
+        yield from render(result.records, paint, encoding)
+    for line in ending(result, paint, statistics=statistics):
+        yield encodable(line, encoding)

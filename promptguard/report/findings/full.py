@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from promptguard.core.light import Iterator, NamedTuple
-from promptguard.linting.result import LintResult, Record
-from promptguard.report.findings.words import cost, ending, mend, where
-from promptguard.report.plain import BOLD, CYAN, DIM, SEVERITY, Paint, encodable, marked, painter, visible
+from promptguard.core.light import Iterator, NamedTuple, Sequence
+from promptguard.linting.result import Record
+from promptguard.report.findings.words import cost, mend, where
+from promptguard.report.plain import BOLD, CYAN, DIM, SEVERITY, Paint, encodable, marked, visible
 
 _CELLS = 100
 """Width that an excerpt may take."""
@@ -13,15 +13,12 @@ _LONGEST = 400
 """Code points of an excerpt of a ``Record``; one of this length may go on in the file."""
 
 
-def render(result: LintResult, *, color: bool, statistics: bool, encoding: str) -> Iterator[str]:
-    """The report, line by line."""
-    paint = painter(color)
-    for record in result.records:
+def render(records: Sequence[Record], paint: Paint, encoding: str) -> Iterator[str]:
+    """The findings, line by line."""
+    for record in records:
         for line in _lines(record, paint, encoding):
             yield encodable(line.rstrip(), encoding) + "\n"
         yield "\n"
-    for line in ending(result, paint, statistics=statistics):
-        yield encodable(line, encoding)
 
 
 def _lines(record: Record, paint: Paint, encoding: str) -> Iterator[str]:
