@@ -14,7 +14,7 @@ class Places:
     """A text that is put together from pieces of another one, and the range of each of its code points there.
 
     Args:
-        size: code points of the other text; ``None`` where there may be any number.
+        size: code points of the other text.
 
     Attributes:
         starts, ends: the ranges; they are in order and do not overlap.
@@ -22,7 +22,7 @@ class Places:
 
     __slots__ = ("_parts", "ends", "starts")
 
-    def __init__(self, size: int | None = None) -> None:
+    def __init__(self, size: int) -> None:
         self._parts: list[str] = []
         self.starts = _numbers(size)
         self.ends = _numbers(size)
@@ -55,9 +55,9 @@ class Places:
         self.ends.append(end)
 
 
-def _numbers(size: int | None) -> MutableSequence[int]:
+def _numbers(size: int) -> MutableSequence[int]:
     """An empty list of numbers: a compact one where there may be many, as its import takes longer than to fill a short one."""
-    if size is not None and size <= _SMALL:
+    if size <= _SMALL:
         return []
     from array import array
 

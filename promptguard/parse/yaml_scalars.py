@@ -78,7 +78,7 @@ def written_scalar(text: str, start: int, value: str) -> Written | None:
 
 
 def _plain(text: str, start: int, value: str) -> Written:
-    places = Places()
+    places = Places(len(text))
     at = start
     while True:
         stop = BREAKS.search(text, at)
@@ -94,7 +94,7 @@ def _plain(text: str, start: int, value: str) -> Written:
 
 
 def _quoted(text: str, start: int, style: Literal["single", "double"]) -> Written | None:
-    places = Places()
+    places = Places(len(text))
     stops = _DOUBLE_STOP if style == "double" else _SINGLE_STOP
     at = start + 1
     while True:
@@ -171,7 +171,7 @@ def _block(text: str, start: int, value: str) -> Written | None:
     lines = list(_lines(text, header.end(), indent))
     filled = [number for number, line in enumerate(lines) if line.start < line.end]
     marks = header.group("marks")
-    places = Places()
+    places = Places(len(text))
     before, upto = 0, header.end()
     for number in filled:
         line = lines[number]
