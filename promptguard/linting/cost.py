@@ -7,9 +7,22 @@ from __future__ import annotations
 
 from promptguard.checks.base import BLOCKS, Block, Document
 from promptguard.core import patterns as re
-from promptguard.core.light import Callable, Iterable, Iterator, NamedTuple, Sequence, bisect_right, lru_cache, regex
+from promptguard.core.light import (
+    TYPE_CHECKING,
+    Callable,
+    Iterable,
+    Iterator,
+    NamedTuple,
+    Sequence,
+    bisect_right,
+    lru_cache,
+    regex,
+)
 from promptguard.parse.template_nodes import Text
-from promptguard.prompts.counting import BUNDLED, Counter, counter
+from promptguard.prompts.counting_bundled import BUNDLED, Bundled
+
+if TYPE_CHECKING:
+    from promptguard.prompts.counting import Counter
 
 _CHUNK = 512  # code points from which on a chunk may end, where tokens end too
 _LONGEST = 4096  # code points at which it ends wherever that is
@@ -87,6 +100,10 @@ class Coster:
 @lru_cache(maxsize=2)
 def _loaded(tokenizer: str | None) -> Counter:
     """Costers come and go with the files that they are for; a tokenizer may take a second to load."""
+    if tokenizer is None:
+        return Bundled()
+    from promptguard.prompts.counting import counter  # and what the others take
+
     return counter(tokenizer)
 
 

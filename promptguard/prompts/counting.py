@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 else:
     Protocol = object
 
-BUNDLED = "promptguard-tiny"
-"""The name of the bundled tokenizer: that of the model that ships with promptguard."""
-
 _TIKTOKEN = "tiktoken:"
 
 
@@ -48,7 +45,7 @@ def counter(tokenizer: str | None) -> Counter:
     if tokenizer is None:
         from promptguard.prompts.counting_bundled import Bundled
 
-        return Bundled(BUNDLED)
+        return Bundled()
     if tokenizer.startswith(_TIKTOKEN):
         from promptguard.prompts.counting_tiktoken import tiktoken_counter
 

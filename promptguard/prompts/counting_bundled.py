@@ -10,6 +10,9 @@ from __future__ import annotations
 from promptguard.core.errors import InputError
 from promptguard.core.light import count_elements, insort, regex
 
+BUNDLED = "promptguard-tiny"
+"""The name of the bundled tokenizer: that of the model that ships with promptguard."""
+
 _MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"  # out of the model, by scripts/build_tiny_model.py
 
 _EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
@@ -60,8 +63,9 @@ class Bundled:
         InputError: the installation does not hold the model.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    name = BUNDLED
+
+    def __init__(self) -> None:
         merges = _merges()
         self._ranks = dict(zip(merges, range(len(merges)), strict=True))
         self._letters = _letters()

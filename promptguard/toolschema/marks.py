@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from promptguard.core import json_text
 from promptguard.core.light import Literal, regex
 
 # What every tools file has in it, whatever its dialect: without one of these a file need not be parsed.
@@ -43,6 +42,8 @@ def is_json_lines(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return False
+    from promptguard.core import json_text  # YAML does without
+
     try:
         for line in lines:
             bare = line.strip()

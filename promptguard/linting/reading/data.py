@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Block, Document, Embedding, Region
-from promptguard.core import json_text
 from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
 from promptguard.core.light import (
     TYPE_CHECKING,
     Any,
     Callable,
-    Iterable,
     Iterator,
-    NamedTuple,
     Sequence,
     bisect_left,
     bisect_right,
@@ -23,11 +20,12 @@ from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
-from promptguard.linting.reading.strings import PromptString, Value, ValueKind, child_pointer, is_record, prompt_strings, texts
+from promptguard.linting.reading.strings import PromptString, Value, ValueKind, child_pointer, prompt_strings, texts
 from promptguard.linting.reading.syntax import guess_syntax
 from promptguard.toolschema.marks import is_json_lines, may_hold_tools, says_tools, seems_tools, should_parse
 
 if TYPE_CHECKING:
+    from promptguard.linting.reading.beside import Beside
     from promptguard.parse.json import JSONIndex
     from promptguard.parse.json import Node as JSONNode
     from promptguard.parse.yaml import Node as YAMLNode
@@ -43,8 +41,6 @@ _OF_OTHERS = frozenset(
 _HINTS = (b"prompt", b"template", b"instruction", b"message", b"backstory", b"system", b"developer", b"human")
 _JSON_KEY = regex(rb"(?:%s)[a-z_]{0,40}\"\s{0,20}:" % b"|".join(_HINTS))
 _YAML_KEY = regex(rb"(?:%s)[a-z_]{0,40}[\"']?[ \t]{0,20}:" % b"|".join(_HINTS))
-_TOOLS = ("tools", "functions")
-_DEEP = 6  # levels of tools down to the schemas of their arguments, and one more
 _MARK = b"promptguard: block"
 _TEMPLATE = regex(r"\{[{%]|\\u007[bB]")  # JSON itself has no such braces
 _BRACE = regex(r"[{<]|\\u")
@@ -142,8 +138,12 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     if tools:
         return [_tools(source, origin), *made.tool_texts(root)]
     parts = [prompt_strings(root, sure=sure, lenient=False, declared=declared)]
-    beside = _tools_beside([root], parts) if _may_be_beside(text) else []
-    return made.agents(parts, [(each, each.tools.end) for each in beside])
+    beside: list[tuple[Beside, int]] = []
+    if _may_be_beside(text):
+        from promptguard.linting.reading.beside import tools_in_json
+
+        beside = tools_in_json(root, parts)
+    return made.agents(parts, beside)
 
 
 def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
@@ -165,9 +165,12 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     if ("\\" in source.text or _may_hold_tools(source.text)) and any(map(_holds_tools, wholes)):
         return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
     parts = [prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots]
-    beside = _tools_beside(roots, parts) if _may_be_beside(source.text) else []
-    starts = _starts(stream.documents) if beside else []
-    return made.agents(parts, [(each, _yaml_end(source.text, each.tools, starts)) for each in beside])
+    beside: list[tuple[Beside, int]] = []
+    if _may_be_beside(source.text):
+        from promptguard.linting.reading.beside import tools_in_yaml
+
+        beside = tools_in_yaml(stream, roots, parts)
+    return made.agents(parts, beside)
 
 
 def _may_be_beside(text: str) -> bool:
@@ -176,89 +179,6 @@ def _may_be_beside(text: str) -> bool:
 
 def _may_hold_tools(text: str) -> bool:
     return may_hold_tools(text.encode("utf-8", "replace"))
-
-
-class _Beside(NamedTuple):
-    """Tools beside a prompt: the number of the part of the file, where what has both lies in it, the tools and their key."""
-
-    number: int
-    holder: str
-    key: str
-    tools: Value
-
-
-def _tools_beside(roots: Sequence[Value], parts: Sequence[Sequence[PromptString]]) -> list[_Beside]:
-    """The tools of requests and agents: of mappings that have a prompt, and are no recorded ones and lie in none.
-
-    Messages make a request only of the file as a whole: deeper down, and in one of many parts, they are likely to be samples.
-    """
-    from promptguard.toolschema.dialects import has_messages, tools_beside
-
-    found = []
-    for number, (root, prompts) in enumerate(zip(roots, parts, strict=True)):
-        groups = {item.group for item in prompts}
-        for pointer, holder in _holders(root, groups | {""}):
-            value = {name: _plain(child, _DEEP if name in _TOOLS else 0) for name, child in holder.items}
-            key = tools_beside(value)
-            is_prompt = pointer in groups or (not pointer and (prompts or (len(roots) == 1 and has_messages(value))))
-            if key is not None and is_prompt:
-                found.append(_Beside(number, pointer, key, dict(holder.items)[key]))
-    return found
-
-
-def _holders(root: Value, wanted: set[str]) -> Iterator[tuple[str, Value]]:
-    """The mappings at some JSON pointers, but for what is recorded."""
-    above = {pointer[:at] for pointer in wanted for at, character in enumerate(pointer) if character == "/"} | wanted
-    stack = [("", root)]
-    while stack:
-        pointer, value = stack.pop()
-        if value.kind == "mapping" and is_record(value):
-            continue
-        if value.kind == "mapping" and pointer in wanted:
-            yield pointer, value
-        inner = [(child_pointer(pointer, name), child) for name, child in value.items]
-        stack += [each for each in reversed(inner) if each[0] in above]
-
-
-def _plain(value: Value, depth: int) -> Any:
-    """A value as Python has it, down to a depth; what is not a text, a list or a mapping is ``None``."""
-    if value.kind == "text":
-        return value.text
-    if value.kind == "other":
-        return None
-    items = value.items if depth else ()
-    if value.kind == "list":
-        return [_plain(child, depth - 1) for _, child in items]
-    return {name: _plain(child, depth - 1) for name, child in items}
-
-
-def _starts(roots: Iterable[YAMLNode]) -> list[int]:
-    """Where the keys and values of a YAML text begin, in order."""
-    nodes = {id(root): root for root in roots}
-    stack = list(nodes.values())
-    while stack:
-        node = stack.pop()
-        for inner in (*node.keys, *node.children):
-            if id(inner) not in nodes:
-                nodes[id(inner)] = inner
-                stack.append(inner)
-    return sorted(node.start for node in nodes.values())
-
-
-def _yaml_end(text: str, value: Value, starts: Sequence[int]) -> int:
-    """Where a YAML value ends, its last line end counted: ahead of what begins next, without lines that only divide the two."""
-    inside = {id(value): value}
-    stack = [value]
-    while stack:
-        for _, child in stack.pop().items:
-            if id(child) not in inside:
-                inside[id(child)] = child
-                stack.append(child)
-    behind = bisect_right(starts, max(each.start for each in inside.values()))
-    end = last = starts[behind] if behind < len(starts) else len(text)
-    while (at := text.rfind("\n", value.start, last)) >= 0 and not text[at + 1 : last].strip(" \t\r-."):
-        last = at
-    return min(last + 1, end)
 
 
 def _tools(source: Source, origin: Origin) -> Document:
@@ -275,7 +195,7 @@ class _Maker:
         self._origin = origin
         self._embed = embed
 
-    def agents(self, parts: Sequence[Sequence[PromptString]], beside: Sequence[tuple[_Beside, int]]) -> list[Document]:
+    def agents(self, parts: Sequence[Sequence[PromptString]], beside: Sequence[tuple[Beside, int]]) -> list[Document]:
         """The prompts of each part of the file (YAML has several where ``---`` divides it), behind the tools that lie beside
         them, with where those end.
         """
@@ -431,6 +351,8 @@ def _python_value(root: YAMLNode) -> Any:
 
 
 def _is_json(text: str) -> bool:
+    from promptguard.core import json_text
+
     try:
         json_text.loads(text)
     except (ValueError, RecursionError):

@@ -104,10 +104,13 @@ def make_document(
 def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool, verbatim: bool, start: int) -> Document:
     """The document of a Markdown or text file; ``verbatim``: nothing in it is a placeholder."""
     from promptguard.linting.reading.syntax import guess_syntax  # a Jinja template does without
-    from promptguard.parse.markdown import code_ranges
 
     syntax = origin.syntax or (None if verbatim else guess_syntax(source.text[start:], markdown=markdown))
-    skip = code_ranges(source.text) if markdown and origin.syntax is None and syntax not in (None, "jinja") else ()
+    skip: list[tuple[int, int]] = []
+    if markdown and origin.syntax is None and syntax not in (None, "jinja"):
+        from promptguard.parse.markdown import code_ranges
+
+        skip = code_ranges(source.text)
     return make_document(source, origin, base, syntax, start=start, skip=skip)
 
 

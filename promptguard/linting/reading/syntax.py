@@ -5,7 +5,6 @@ from __future__ import annotations
 from promptguard.checks.base import Syntax
 from promptguard.core import patterns as re
 from promptguard.core.light import Iterator, Sequence
-from promptguard.parse.markdown import code_ranges
 
 _ERB = r"<%="
 _STATEMENT = (
@@ -33,7 +32,11 @@ def guess_syntax(text: str, *, markdown: bool = False) -> Syntax | None:
     """
     if "{" not in text and "<%" not in text:
         return None
-    code = code_ranges(text) if markdown else []
+    code: list[tuple[int, int]] = []
+    if markdown and ("`" in text or "~~~" in text):
+        from promptguard.parse.markdown import code_ranges
+
+        code = code_ranges(text)
     if "<%=" in text and any(_outside(_ERB, text, code)):
         return "erb"
     if "{%" in text and any(_outside(_STATEMENT, text, code)):
