@@ -3,12 +3,10 @@
 The commands are run as the scripts that pip writes for them: the one of pip 26, which imports nothing but the command, and the
 one of earlier pips, whose ``import re`` makes ``--version`` slower. Two small files are checked: a clean one, and one with a
 finding, for which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them,
-and with ``--no-cache``. Processor time is compared, each run with that of ``--version`` next to it, and the median of many is
-given: neither other work nor the frequency of the processor shows. Clock time is printed too.
+and with ``--no-cache``. With the script of pip 26 and ``--no-cache``, small files of all other kinds are checked as well.
 
-With the script of pip 26 and ``--no-cache``, clean small files of other kinds are checked as well. Two of them have a limit of
-their own: tool schemas are read, put in order and printed to see whether they are canonical, by modules that a template does not
-need; and for YAML the library that reads it is imported, which alone takes longer than ``--version``.
+Processor time is compared, each run with that of ``--version`` next to it, and the median of many is given: neither other work
+nor the frequency of the processor shows. Clock time is printed too.
 
 As modules are, patterns are compiled in the first run and kept for the next. What a run takes that has to compile them again is
 printed at the end and not judged.
@@ -17,6 +15,7 @@ printed at the end and not judged.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -27,20 +26,55 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 100
 LIMIT = 2.0
-LIMIT_OF_TOOLS = 2.5
-LIMIT_OF_YAML = 4.5
 OTHERS = 70  # files that make a run large enough for its results to be kept
 CLEAN = "You are a support agent for {{ company }}.\nAnswer in {{ language }}.\n\nUse the tools.\n"
 FOUND = CLEAN.replace("Use", "Today: {{ now() }}.\nUse")
-KINDS = {  # name, text, limit
-    "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", LIMIT),
-    "prompty": ("clean.prompty", "---\nname: x\n---\nsystem:\nYou are a helper.\n", LIMIT),
-    "tools in JSON": (
-        "tools.json",
-        '{"tools":[{"name":"a","description":"d","parameters":{"type":"object","properties":{}}}]}\n',
-        LIMIT_OF_TOOLS,
-    ),
-    "prompts in YAML": ("prompts.yaml", "system: |\n  You are a helper.\nuser: x\n", LIMIT_OF_YAML),
+PROMPT_FILE = """\
+# The prompts of the support agent
+name: support
+version: 1.2
+model:
+  name: small
+  temperature: 0.2
+messages:
+  - role: system
+    content: |
+      You are a support agent for {{ company }}.
+
+      Use the tools.
+  - role: user
+    content: "{{ question }}"
+"""
+TOOL = '{"name":"a","description":"d","parameters":{"type":"object","properties":{}}}'
+TOOLS_FILE = """\
+tools:
+  - name: get_time
+    description: The time in a city.
+    parameters:
+      type: object
+      properties:
+        city: {type: string}
+      required: [city]
+"""
+COMPOSE = """\
+services:
+  model:
+    image: llama
+    command: llama-server -m a.gguf --port 8080
+"""
+KINDS = {  # name, text, findings
+    "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", 0),
+    "text": ("system.txt", "You are a support agent.\n\nUse the tools.\n", 0),
+    "prompty": ("clean.prompty", "---\nname: x\n---\nsystem:\nYou are a helper for {{ company }}.\n", 0),
+    "prompts in JSON": ("prompt.json", '{"system":"You are a helper for {{ company }}.","user":"x"}\n', 0),
+    "tools in JSON": ("tools.json", f'{{"tools":[{TOOL}]}}\n', 0),
+    "tools in JSON Lines": ("tools.jsonl", f"{TOOL}\n", 0),
+    "prompts in YAML": ("prompts.yaml", PROMPT_FILE, 0),
+    "a finding in YAML": ("found.yaml", PROMPT_FILE.replace("Use", "Today: {{ now() }}.\n      Use"), 1),
+    "tools in YAML": ("tools.yaml", TOOLS_FILE, 0),
+    "servers in YAML": ("compose.yaml", COMPOSE, 0),
+    "a script": ("run.sh", "#!/bin/sh\nexec llama-server -m a.gguf --port 8080\n", 0),
+    "a Dockerfile": ("Dockerfile", 'FROM llama\nCMD ["llama-server", "-m", "a.gguf"]\n', 0),
 }
 SCRIPT = """\
 # -*- coding: utf-8 -*-
@@ -66,6 +100,7 @@ def main() -> int:
         shutil.copytree(ROOT / "promptguard", f"{folder}/site/promptguard", ignore=shutil.ignore_patterns("__pycache__"))
         environment = {**os.environ, "PYTHONPATH": f"{folder}/site", "XDG_CACHE_HOME": f"{folder}/home"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
+        found = {"found.j2", *(name for name, _, findings in KINDS.values() if findings)}
         commands: dict[tuple[str, str], list[str]] = {}
         for script, pip in SCRIPTS.items():
             commands[pip, "--version"] = [script, "--version"]
@@ -76,25 +111,25 @@ def main() -> int:
                 commands[pip, f"lint, {what}, in the cache"] = [*lint, "--cache-dir", "all"]
                 commands[pip, f"lint, {what}, --no-cache"] = [*lint, "--no-cache"]
                 commands[pip, f"lint, {what}, {COMPILES}"] = [*lint, "--no-cache"]
-        limits: dict[tuple[str, str], float] = {}
-        for kind, (name, _, limit) in KINDS.items():
-            row = SCRIPTS["newer"], f"lint, {kind}, --no-cache"
-            commands[row], limits[row] = ["newer", "lint", "--no-cache", name], limit
+        for kind, (name, _, _) in KINDS.items():
+            commands[SCRIPTS["newer"], f"lint, {kind}, --no-cache"] = ["newer", "lint", "--no-cache", name]
         os.chdir(folder)
         others = [f"other_{number}.j2" for number in range(OTHERS)]
         for name in others:
             Path(name).write_text(CLEAN)
         for arguments in commands.values():  # compiles all modules, as an installation does
-            run([sys.executable, *arguments], environment, expected=int("found.j2" in arguments))
+            run([sys.executable, *arguments], environment, expected=int(not found.isdisjoint(arguments)))
         for cache, files in (("others", others), ("all", ["clean.j2", "found.j2", *others])):
             run([sys.executable, "promptguard", "lint", "--cache-dir", cache, *files], environment, expected=int(cache == "all"))
         # A folder that there cannot be keeps nothing.
         nothing_kept = {**environment, "XDG_CACHE_HOME": f"{folder}/clean.j2"}
         taken: dict[tuple[str, str], list[tuple[float, float]]] = {name: [] for name in commands}
+        order = list(commands.items())
         for _ in range(ROUNDS):  # in turns, so that what happens on the machine happens to all alike
-            for name, arguments in commands.items():
+            random.shuffle(order)  # to run behind another command may be quicker or slower
+            for name, arguments in order:
                 where = nothing_kept if COMPILES in name[1] else environment
-                taken[name].append(run([sys.executable, *arguments], where, expected=int("found.j2" in arguments)))
+                taken[name].append(run([sys.executable, *arguments], where, expected=int(not found.isdisjoint(arguments))))
         os.chdir(ROOT)
     missed = False
     for (pip, name), runs in taken.items():
@@ -102,9 +137,8 @@ def main() -> int:
         ratio, clock = (
             median(run[which] / own[which] for run, own in zip(runs, taken[pip, "--version"], strict=True)) for which in (0, 1)
         )
-        limit = limits.get((pip, name), LIMIT)
-        missed |= judged and ratio > limit
-        verdict = "" if not judged else f"MISSED ({limit})" if ratio > limit else "ok"
+        missed |= judged and ratio > LIMIT
+        verdict = "" if not judged else "MISSED" if ratio > LIMIT else "ok"
         processor = median(run[0] for run in runs)
         print(f"{pip:14} {name:36} {processor * 1000:6.1f} ms  {ratio:5.2f} times --version (clock {clock:.2f})  {verdict}")
     return int(missed)

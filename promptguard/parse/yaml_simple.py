@@ -181,20 +181,23 @@ class _Reader:
         return Node("scalar", start, inner.replace("''", "'") if quote == "'" else _unescaped(inner))
 
     def _flow(self, body: str, start: int) -> Node:
-        """Take a list of texts on one line, or a mapping with nothing in it."""
-        end = body.find("]" if body[0] == "[" else "}")
+        """Take a list or mapping of texts in brackets on one line."""
+        is_list = body[0] == "["
+        end = body.find("]" if is_list else "}")
         self._see_end(body, end, start)
-        if not body[1:end].strip(" "):
-            return Node("sequence" if body[0] == "[" else "mapping", start)
-        if body[0] == "{":
-            raise _NotSimpleError
-        children: list[Node] = []
-        at = 1
-        for part in body[1:end].split(","):
+        node = Node("sequence" if is_list else "mapping", start)
+        at = start + 1
+        for part in body[1:end].split(",") if body[1:end].strip(" ") else ():
             item = part.strip(" ")
-            children.append(_flow_item(item, start + at + len(part) - len(part.lstrip(" "))))
+            place = at + len(part) - len(part.lstrip(" "))
+            if not is_list:
+                key, _, value = item.partition(": ")
+                node.keys.append(_flow_item(key, place))
+                place += len(item) - len(value.lstrip(" "))
+                item = value.lstrip(" ")
+            node.children.append(_flow_item(item, place))
             at += len(part) + 1
-        return Node("sequence", start, children=children)
+        return node
 
     def _see_end(self, body: str, end: int, start: int) -> None:
         """See that what ends with a character has only a comment behind it."""
@@ -255,7 +258,7 @@ def _flow_item(item: str, start: int) -> Node:
         if item[-1] != quote or quote in inner or "\\" in inner:
             raise _NotSimpleError
         return Node("scalar", start, inner)
-    if item[:1].isalnum() and item.translate(_IN_KEYS).isalnum():
+    if item[:1].isalnum() and item[-1] != " " and item.translate(_IN_KEYS).isalnum():
         return Node("scalar", start, item, True, _type(item))
     raise _NotSimpleError
 

@@ -22,6 +22,7 @@ version: 1.2
 tags: [support, "one two", 3]
 none: []
 extra: {}
+limits: {day: 3, "per user":  'a b'}  # in all
 model:
   name: small  # the least that does it
   temperature: 0.5
@@ -139,7 +140,11 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: [[b]]",
         "a: [b: c]",
         'a: [\'b"\', "\\n"]',
-        "a: {b: c}",
+        "a: {b: [c]}",
+        "a: {b: c: d}",
+        "a: {b}",
+        "a: {b:c}",
+        "a: {b : c}",
         "a: b\n  c",
         "a: b\n  c: d",
         "a:\n  b",
