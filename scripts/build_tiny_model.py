@@ -22,10 +22,10 @@ sys.path.insert(0, str(ROOT))
 
 from promptguard.models.twin import write_model
 from promptguard.parse.gguf import Value
+from promptguard.prompts.counting_bundled import BUCKETS, MERGES, bucket
 
 FOLDER = ROOT / "fixtures" / "models" / "tiny"
 MODEL = FOLDER / "promptguard-tiny.gguf"
-MERGES = ROOT / "promptguard" / "prompts" / "tiny_merges.txt"  # a line for each: read faster than the model
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
 
@@ -118,10 +118,23 @@ def encode(text: str, merges: Sequence[Pair]) -> list[str]:
     return tokens
 
 
+def in_buckets(merges: Sequence[Pair]) -> bytes:
+    """The file of the merges, see ``counting_bundled.MERGES``."""
+    buckets = [b""] * BUCKETS
+    for rank, (left, right) in enumerate(merges):
+        merge = f"{left} {right}".encode()
+        buckets[bucket(merge)] += b"\n%b\t%d" % (merge, rank)
+    sizes = [len(content) for content in buckets]
+    width = len(str(sum(sizes))) + 1  # of a start
+    head = (BUCKETS + 1) * (width + 1) - 1
+    starts = [head + sum(sizes[:number]) for number in range(BUCKETS + 1)]
+    return b"%b%b\n" % (" ".join(f"{start:{width}}" for start in starts).encode(), b"".join(buckets))
+
+
 def build(target: Path, lines: Path) -> int:
     """Write the model and, as ``lines``, its merges; return the size of the model in bytes."""
     merges = train(corpus())
-    lines.write_text("".join(f"{left} {right}\n" for left, right in merges), encoding="utf-8", newline="\n")
+    lines.write_bytes(in_buckets(merges))
     plain = [*byte_alphabet(), *map("".join, merges)]
     tokens = [*plain, *SPECIAL, *MARKERS]
     types = [NORMAL] * len(plain) + [CONTROL] * len(SPECIAL) + [USER_DEFINED] * len(MARKERS)
@@ -149,12 +162,12 @@ def main() -> int:
         "--check", action="store_true", help="write nothing; exit 1 when the file differs from what would be built"
     )
     if not parser.parse_args().check:
-        print(f"{MODEL}: {build(MODEL, MERGES)} bytes")
+        print(f"{MODEL}: {build(MODEL, Path(MERGES))} bytes")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        fresh, lines = Path(folder) / MODEL.name, Path(folder) / MERGES.name
+        fresh, lines = Path(folder) / MODEL.name, Path(folder) / Path(MERGES).name
         build(fresh, lines)
-        same = all(old.is_file() and new.read_bytes() == old.read_bytes() for new, old in ((fresh, MODEL), (lines, MERGES)))
+        same = all(old.is_file() and new.read_bytes() == old.read_bytes() for new, old in ((fresh, MODEL), (lines, Path(MERGES))))
     print(f"{MODEL}: {'is current' if same else 'differs, run scripts/build_tiny_model.py'}")
     return 0 if same else 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from promptguard.core import json_text
 from promptguard.core.light import Iterable, Sequence, regex
 from promptguard.parse.yaml_scalars import BLANK, BREAKS, Written, written_scalar
 
@@ -74,7 +73,9 @@ class ScalarWriter:
         if start == end == len(self._value):
             return None
         if style == "double":
-            quoted = json_text.quote(new)[1:-1]
+            from promptguard.core.json_text import quote  # no other style asks for it
+
+            quoted = quote(new)[1:-1]
             return _UNSAFE_DOUBLE.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
         if "\n" in new or not _PRINTABLE.fullmatch(new):
             return None

@@ -8,13 +8,18 @@ It is here for the time that it takes to start: some milliseconds, without a lib
 from __future__ import annotations
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import count_elements, insort, regex
+from promptguard.core.light import Callable, count_elements, insort, regex
 
 BUNDLED = "promptguard-tiny"
 """The name of the bundled tokenizer: that of the model that ships with promptguard."""
 
-_MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"  # out of the model, by scripts/build_tiny_model.py
+MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"
+"""The merges of the model by bucket, see ``bucket``; made by scripts/build_tiny_model.py. Behind a line that says where each
+bucket begins and the last one ends, counted in bytes, there is a line for each merge: ``left right``, a tab, its rank.
+"""
+BUCKETS = 509  # a prime: each holds some nine merges
 
+_MOST_LOOKED_UP = 2_000  # merges that are looked up in the file: as long as it takes to make a dict of all
 _EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
 _CACHED_PIECES = 1 << 16
 
@@ -66,8 +71,7 @@ class Bundled:
     name = BUNDLED
 
     def __init__(self) -> None:
-        merges = _merges()
-        self._ranks = dict(zip(merges, range(len(merges)), strict=True))
+        self._ranks = _Ranks()
         self._letters = _letters()
         self._counts: dict[str, int] = {}
         self._ids: dict[str, list[int]] = {}
@@ -120,7 +124,7 @@ class Bundled:
         """The id of each token: the letters of the bytes, what the merges make in their order, the special tokens."""
         if not self._all_numbers:
             letters = [self._letters.get(byte, chr(byte)) for byte in range(256)]
-            made = [merge.replace(" ", "", 1) for merge in self._ranks]
+            made = [merge.replace(" ", "", 1) for merge in self._ranks.in_order()]
             self._all_numbers = {token: number for number, token in enumerate([*letters, *made, *_MARKS])}
         return self._all_numbers
 
@@ -134,13 +138,13 @@ class Bundled:
 
     def _merge(self, word: str) -> list[str]:
         """The tokens that are left when all merges are done: the first in rank first, of equals the leftmost."""
-        ranks = self._ranks
+        rank_of = self._ranks.get
         parts = list(word)  # of parts that were joined the first holds the text, the others nothing
         after = list(range(1, len(parts) + 1))
         before = list(range(-1, len(parts) - 1))
         queue = []  # sorted, the next one last; a word has so few letters that a heap would be no faster
         for at in range(len(parts) - 1):
-            rank = ranks.get(f"{parts[at]} {parts[at + 1]}")
+            rank = rank_of(f"{parts[at]} {parts[at + 1]}")
             if rank is not None:
                 queue.append((-rank, -at))
         queue.sort()
@@ -148,16 +152,16 @@ class Bundled:
             rank, at = queue.pop()
             rank, at = -rank, -at
             right = after[at]
-            if right >= len(parts) or ranks.get(f"{parts[at]} {parts[right]}") != rank:
+            if right >= len(parts) or rank_of(f"{parts[at]} {parts[right]}") != rank:
                 continue  # one of the two was joined with another part meanwhile
             parts[at] += parts[right]
             parts[right] = ""
             after[at] = following = after[right]
             if following < len(parts):
                 before[following] = at
-                if (rank := ranks.get(f"{parts[at]} {parts[following]}")) is not None:
+                if (rank := rank_of(f"{parts[at]} {parts[following]}")) is not None:
                     insort(queue, (-rank, -at))
-            if (preceding := before[at]) >= 0 and (rank := ranks.get(f"{parts[preceding]} {parts[at]}")) is not None:
+            if (preceding := before[at]) >= 0 and (rank := rank_of(f"{parts[preceding]} {parts[at]}")) is not None:
                 insort(queue, (-rank, -preceding))
         return [part for part in parts if part]
 
@@ -169,10 +173,49 @@ def _letters() -> dict[int, str]:
     return {byte: chr(0x100 + index) for index, byte in enumerate(others)}
 
 
-def _merges() -> list[str]:
-    """The merges of the model, a line for each: to look for them in the model itself would take four times as long."""
-    try:
-        with open(_MERGES, encoding="utf-8") as file:
-            return file.read().split("\n")[:-1]
-    except OSError:
-        raise InputError("a file of promptguard itself is missing", where=_MERGES, hint="install promptguard again") from None
+def bucket(merge: bytes) -> int:
+    """The number of the bucket that a merge lies in."""
+    return int.from_bytes(merge, "little") % BUCKETS
+
+
+class _Ranks:
+    """The rank of each merge.
+
+    For a small prompt they are looked up in the file: to make a dict of all takes as long as all else that is done for it.
+
+    Attributes:
+        get: the rank of a merge, ``left right``; ``None`` where there is no such merge.
+    """
+
+    def __init__(self) -> None:
+        try:
+            with open(MERGES, "rb") as file:
+                self._data = data = file.read()
+        except OSError:
+            raise InputError("a file of promptguard itself is missing", where=MERGES, hint="install promptguard again") from None
+        self._starts = list(map(int, data[: data.index(b"\n")].split()))
+        self._left = _MOST_LOOKED_UP
+        self.get: Callable[[str], int | None] = self._look_up
+
+    def _look_up(self, merge: str) -> int | None:
+        self._left -= 1
+        if not self._left:
+            self.get = self._all().get
+        line = merge.encode()
+        number = bucket(line)
+        line = b"\n%b\t" % line
+        at = self._data.find(line, self._starts[number], self._starts[number + 1])
+        if at < 0:
+            return None
+        at += len(line)
+        return int(self._data[at : self._data.index(b"\n", at)])
+
+    def in_order(self) -> list[str]:
+        """All merges, the first in rank first."""
+        ranks = self._all()
+        return sorted(ranks, key=ranks.__getitem__)
+
+    def _all(self) -> dict[str, int]:
+        lines = self._data[self._starts[0] + 1 : -1].decode().split("\n")
+        pairs = (line.split("\t") for line in lines)
+        return {merge: int(rank) for merge, rank in pairs}

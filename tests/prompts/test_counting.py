@@ -77,10 +77,25 @@ def test_no_token_of_the_bundled_vocabulary_is_cut_when_alone(oracle: Tokenizer)
 def test_the_merges_make_every_token_of_several_letters() -> None:
     header = read_header(default_model())
     tokens = header.strings("tokenizer.ggml.tokens")
-    merges = counting_bundled._merges()
+    merges = counting_bundled._Ranks().in_order()
     assert merges == list(header.strings("tokenizer.ggml.merges"))
     assert {merge.replace(" ", "") for merge in merges} == {token for token in tokens[:-9] if len(token) > 1}
     assert [token for token in tokens[-9:] if not counting_bundled._SPECIAL.fullmatch(token)] == []
+
+
+def test_a_rank_is_the_same_looked_up_in_the_file_and_in_memory() -> None:
+    ranks = counting_bundled._Ranks()
+    merges = ranks.in_order()
+    others = [f" {merge}" for merge in merges] + [merge[1:] for merge in merges] + [f"{merge}e" for merge in merges]
+    known = {merge: rank for rank, merge in enumerate(merges)}
+    assert [ranks._look_up(merge) for merge in merges] == list(range(len(merges)))
+    assert [ranks._look_up(merge) for merge in others] == list(map(known.get, others))
+
+
+def test_many_ranks_are_taken_from_memory() -> None:
+    ranks = counting_bundled._Ranks()
+    assert {ranks.get("e r") for _ in range(3 * counting_bundled._MOST_LOOKED_UP)} == {3}
+    assert ranks.get != ranks._look_up
 
 
 def test_run_without_a_cut_is_estimated_beyond_a_kilobyte() -> None:
