@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from promptguard.checks.base import IN_LITERALS, TOKENS_BEHIND, Changes, Document, Hit, make_fix, mentions, shown
-from promptguard.checks.bindings import Flow, Prefix, Print
 from promptguard.checks.origins import Origin
+from promptguard.checks.values import Flow, Prefix, Print, flow_of
 from promptguard.checks.volatile import ORDERS, UNKNOWN, coarser_format
 from promptguard.core import patterns as re
 from promptguard.core.finding import Fix, Severity
@@ -59,7 +59,7 @@ def check(document: Document, options: Mapping[str, Any]) -> Iterator[Hit]:
     prefix = Prefix(document)
     if not prefix.starts:
         return
-    yield from _Report(document, prefix, Flow(document, prefix)).hits(_minimum(options))
+    yield from _Report(document, prefix, flow_of(document, prefix)).hits(_minimum(options))
 
 
 def _minimum(options: Mapping[str, Any]) -> int:
