@@ -9,8 +9,10 @@ from __future__ import annotations
 from itertools import accumulate
 
 from promptguard.core import patterns as re
-from promptguard.core.light import regex
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, regex
 from promptguard.parse.template_nodes import (
+    CONSTANTS,
+    STRING,
     Attr,
     Call,
     Conditional,
@@ -26,7 +28,11 @@ from promptguard.parse.template_nodes import (
     Slice,
 )
 
-STRING = r"""'[^'\\]*(?:\\[\s\S][^'\\]*)*'|"[^"\\]*(?:\\[\s\S][^"\\]*)*\""""
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Content = TypeVar("_Content")
+
 # any run of letters, digits and characters beyond ASCII; whether it is an identifier is asked where a name is expected
 _NAME = r"[^\s\x00-@\[-^`{-\x7f][^\s\x00-/:-@\[-^`{-\x7f]*"
 _DIGITS = r"\d+(?:_\d+)*"
@@ -46,7 +52,6 @@ _QUOTES = frozenset("'\"")
 _DIGIT = frozenset("0123456789")
 _LITERAL = _QUOTES | _DIGIT | frozenset("[{")
 _BASES = frozenset("xXbBoO")
-CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _SIGNS = {"-": "neg", "+": "pos"}
 _PREFIXES = frozenset(("-", "+", "not"))
 _STARTS_NOTHING = frozenset((")", "]", "}", ",", ":", "=", "|", "."))
@@ -89,16 +94,18 @@ class Expressions:
     """Reads expressions from the tokens of one tag at a time.
 
     Attributes:
+        errors: takes what does not fit: offsets and messages.
         tokens: the tokens of the tag, an empty one last.
         starts, ends: their places in the text.
         at: the index of the next token.
         depth: how many brackets are open.
     """
 
-    __slots__ = ("at", "depth", "ends", "starts", "text", "tokens")
+    __slots__ = ("at", "depth", "ends", "errors", "starts", "text", "tokens")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, errors: list[tuple[int, str]]) -> None:
         self.text = text
+        self.errors = errors
         self.tokens: list[str] = []
         self.starts: list[int] = []
         self.ends: list[int] = []
@@ -115,6 +122,24 @@ class Expressions:
         self.starts = starts = [*accumulate(map(len, pieces), initial=start)]
         self.ends = [*map(int.__add__, starts, map(len, tokens))]
         self.at = self.depth = 0
+
+    def whole(self, read: Callable[[Any], _Content]) -> _Content | None:
+        """What a method makes of all tokens; ``None`` if they do not fit."""
+        try:
+            content = read(self)
+            if self.tokens[self.at]:
+                raise self.unexpected(self.at)
+        except Unreadable as problem:
+            self.errors.append((self.starts[problem.at], problem.message))
+        except RecursionError:  # the caller left little room
+            self.errors.append((self.starts[0], "brackets are nested too deeply"))
+        else:
+            return content
+        return None
+
+    def output(self) -> Expr | None:
+        """What all tokens print; ``None`` if they do not fit."""
+        return self.whole(Expressions.sequence)
 
     def unexpected(self, at: int) -> Unreadable:
         """That the token at an index does not fit there."""
