@@ -37,8 +37,6 @@ _STRING = regex(STRING)
 _SPACE = regex(r"\s*")
 _IN_BRACES = regex(r"""['"{}]""")
 _IN_PERCENT = regex(r"""['"]|%\}""")
-
-
 LAST_LINE_END = ("", "\n", "\r\n", "\r")
 """Jinja does not miss the end of a comment or raw block that has no more in it."""
 
@@ -59,7 +57,7 @@ def parse_expression(text: str, start: int, end: int) -> Expr | None:
     start = space.end()
     name = text[start:end].rstrip()
     if name.isidentifier() and name != "not":
-        return _named(start, start + len(name), name)
+        return _named(start, name)
     from promptguard.parse.template_expressions import Expressions
 
     reader = Expressions(text, [])
@@ -67,7 +65,8 @@ def parse_expression(text: str, start: int, end: int) -> Expr | None:
     return reader.whole(Expressions.expression)
 
 
-def _named(start: int, end: int, name: str) -> Expr:
+def _named(start: int, name: str) -> Expr:
+    end = start + len(name)
     return Const(start, end, CONSTANTS[name]) if name in CONSTANTS else Name(start, end, name)
 
 
@@ -108,7 +107,7 @@ class Outputs:
             kind = match.lastgroup
             if kind == "name":
                 position = match.end()
-                self._output(Output(start, position, _named(*match.span("name"), match["name"])))
+                self._output(Output(start, position, _named(match.start("name"), match["name"])))
             elif kind == "code":
                 position = match.end()
                 self._code(start, position, *match.span("code"))
@@ -185,7 +184,12 @@ class Outputs:
         if last > code and self.text[last - 1] == "-":
             last -= 1
         self._expressions.load(code, last)
-        self._output(Output(start, end, self._expressions.output() or Broken(code, last, self._expressions.salvage())))
+        node = self._expressions.output()
+        if node is None:
+            from promptguard.parse.template_broken import salvaged
+
+            node = Broken(code, last, salvaged(self._expressions))
+        self._output(Output(start, end, node))
 
     def _output(self, output: Output) -> None:
         self.body.append(output)

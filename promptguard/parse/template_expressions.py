@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from promptguard.core import patterns as re
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, regex
 from promptguard.parse.template_nodes import (
     CONSTANTS,
@@ -41,33 +40,26 @@ _INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
 _TOKENS = regex(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*")
-_OPERATORS = regex(_OPERATOR)
+OPERATORS = regex(_OPERATOR)
 _STRINGS = regex(STRING)
-_ESCAPES = regex(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
-_UNCLOSED = "unclosed string"
-_DEPTH_LIMIT = 80  # nested brackets; jinja2 runs out of stack at about 70
+DEPTH_LIMIT = 80
+"""Nested brackets; jinja2 runs out of stack at about 70."""
+UNCLOSED = "unclosed string"
+"""Stands for the token that begins with a quote without another."""
 _INTEGER_LIMIT = 4300  # decimal digits; Python converts no longer ones
-_QUOTES = frozenset("'\"")
-_DIGIT = frozenset("0123456789")
-_LITERAL = _QUOTES | _DIGIT | frozenset("[{")
+QUOTES = frozenset("'\"")
+DIGITS = frozenset("0123456789")
+_LITERAL = QUOTES | DIGITS | frozenset("[{")
 _BASES = frozenset("xXbBoO")
 _SIGNS = {"-": "neg", "+": "pos"}
 _PREFIXES = frozenset(("-", "+", "not"))
-_STARTS_NOTHING = frozenset((")", "]", "}", ",", ":", "=", "|", "."))
 _NO_ARGUMENT = frozenset(("else", "or", "and"))
 _NOT, _COMPARISON, _CONCATENATION = 3, 4, 6
 _LEVELS = {
     "or": 1,
     "and": 2,
-    "not": _COMPARISON,  # followed by "in"
-    "in": _COMPARISON,
-    "==": _COMPARISON,
-    "!=": _COMPARISON,
-    "<": _COMPARISON,
-    "<=": _COMPARISON,
-    ">": _COMPARISON,
-    ">=": _COMPARISON,
+    **dict.fromkeys(("in", "not", "==", "!=", "<", "<=", ">", ">="), _COMPARISON),  # "not" if "in" follows
     "+": 5,
     "-": 5,
     "~": _CONCATENATION,
@@ -78,7 +70,6 @@ _LEVELS = {
     "**": 8,
 }
 _MANY_OPERANDS = frozenset((_COMPARISON, _CONCATENATION))
-_ESCAPED = {"\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Unreadable(Exception):  # noqa: N818 - never leaves the parser
@@ -115,12 +106,12 @@ class Expressions:
         """Take the tokens of a range of the text that does not begin with whitespace."""
         pieces: list[str] = _TOKENS.findall(self.text, start, end)
         tokens = [*map(str.rstrip, pieces)]
-        if tokens and tokens[-1][0] in _QUOTES and not _STRINGS.fullmatch(tokens[-1]):
-            tokens[-1] = _UNCLOSED
+        if tokens and tokens[-1][0] in QUOTES and not _STRINGS.fullmatch(tokens[-1]):
+            tokens[-1] = UNCLOSED
         tokens.append("")
         self.tokens = tokens
         self.starts = starts = [*accumulate(map(len, pieces), initial=start)]
-        self.ends = [*map(int.__add__, starts, map(len, tokens))]
+        self.ends = [start + len(token) for start, token in zip(starts, tokens, strict=True)]
         self.at = self.depth = 0
 
     def whole(self, read: Callable[[Any], _Content]) -> _Content | None:
@@ -143,15 +134,9 @@ class Expressions:
 
     def unexpected(self, at: int) -> Unreadable:
         """That the token at an index does not fit there."""
-        lexeme = self.tokens[at]
-        if lexeme == _UNCLOSED:
-            return Unreadable(at, _UNCLOSED)
-        if not lexeme:
-            return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
-        first = lexeme[0]
-        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _OPERATORS.fullmatch(lexeme)):
-            lexeme = first  # no token, but all the rest of the tag
-        return Unreadable(at, f"unexpected {lexeme if len(lexeme) <= 40 else lexeme[:39] + '…'!r}")
+        from promptguard.parse.template_broken import problem
+
+        return Unreadable(at, problem(self.tokens[at], at))
 
     def expect(self, lexeme: str) -> None:
         """Step over a token.
@@ -181,26 +166,6 @@ class Expressions:
             raise self.unexpected(self.at)
         self.at += 1
         return lexeme
-
-    def salvage(self) -> list[Expr]:
-        """All expressions that can be read, tokens between them left out."""
-        found = []
-        at = 0
-        while lexeme := self.tokens[at]:
-            if lexeme in _STARTS_NOTHING:
-                at += 1
-                continue
-            self.at, self.depth = at, 0
-            try:
-                found.append(self.expression())
-                at = self.at
-            except Unreadable as problem:
-                if self.depth > _DEPTH_LIMIT:
-                    break
-                at = max(at + 1, problem.at)
-            except RecursionError:
-                break
-        return found
 
     def sequence(self, conditional: bool = True) -> Expr:
         """An expression, or several with commas between them and perhaps one behind that ends the tag."""
@@ -348,15 +313,15 @@ class Expressions:
         at = self.at
         start = self.starts[at]
         first = lexeme[:1]
-        if first in _QUOTES:
+        if first in QUOTES:
             value = self.string()
-            if self.tokens[self.at][:1] in _QUOTES:
+            if self.tokens[self.at][:1] in QUOTES:
                 parts = [value]
-                while self.tokens[self.at][:1] in _QUOTES:
+                while self.tokens[self.at][:1] in QUOTES:
                     parts.append(self.string())
                 value = "".join(parts)
             return Const(start, self.ends[self.at - 1], value)
-        if first in _DIGIT:
+        if first in DIGITS:
             self.at = at + 1
             return Const(start, self.ends[at], self._number(at))
         if first == "(":
@@ -379,7 +344,7 @@ class Expressions:
 
     def _open_bracket(self) -> None:
         self.depth += 1
-        if self.depth > _DEPTH_LIMIT:
+        if self.depth > DEPTH_LIMIT:
             raise Unreadable(self.at, "brackets are nested too deeply")
         self.at += 1
 
@@ -427,7 +392,7 @@ class Expressions:
         return Slice(start, self.ends[self.at - 1], parts)
 
     def _index_behind_dot(self, at: int) -> Const:
-        if self.tokens[at][:1] in _DIGIT:
+        if self.tokens[at][:1] in DIGITS:
             value = self._number(at)
             if isinstance(value, int):
                 return Const(self.starts[at], self.ends[at], value)
@@ -524,24 +489,11 @@ class Expressions:
         at = self.at
         self.at = at + 1
         value = self.tokens[at][1:-1]
-        if "\r" in value:
-            value = value.replace("\r\n", "\n").replace("\r", "\n")
-        if "\\" not in value:
+        if "\\" not in value and "\r" not in value:
             return value
+        from promptguard.parse.template_escapes import unescaped  # few strings need it
+
         try:
-            return _ESCAPES.sub(_unescaped, value)
+            return unescaped(value)
         except UnicodeDecodeError:
             raise Unreadable(at, "unreadable escape in a string") from None
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    escape: str = match[0]
-    char = escape[1]
-    if char in _ESCAPED:
-        return _ESCAPED[char]
-    if char in "01234567":
-        return chr(int(escape[1:], 8))
-    if char in "xuUN":
-        return escape.encode("ascii", "backslashreplace").decode("unicode-escape")
-    # jinja writes characters beyond ASCII as escapes first, so that the backslash ahead escapes a backslash
-    return escape if char.isascii() else char.encode("ascii", "backslashreplace").decode()

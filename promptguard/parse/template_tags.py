@@ -81,26 +81,27 @@ class Tags(Outputs):
 
     def _other(self, match: re.Match[str]) -> int:
         """Read a tag, too."""
-        text = self.text
-        start = match.start()
-        if match.lastgroup is not None:
-            name: str = match["tag"]
-            end = match.end()
-            code, last = match.span("rest")
-        elif text[start + 1] != "%":
-            return super()._other(match)
-        else:
-            code, last, end = self._bounds(start)
-            found = _TAG_NAME.match(text, code, last)
-            if found is None:
-                self.errors.append((code, "expected the name of a tag"))
-                self._reader.load(code, last)
-                self.body.append(Tag(start, end, "", [], self._reader.salvage()))
-                return end
-            name, code = found[1], found.end()
-        if name == "raw" and (raw := _RAW.match(text, start)):
+        start, end = match.span()
+        if match.lastgroup is None:
+            return self._irregular(match) if self.text[start + 1] == "%" else super()._other(match)
+        name: str = match["tag"]
+        if name == "raw" and (raw := _RAW.match(self.text, start)):
             return self._raw(raw.end())
-        self._tag(start, end, name, code, last)
+        self._tag(start, end, name, *match.span("rest"))
+        return end
+
+    def _irregular(self, match: re.Match[str]) -> int:
+        """Read a tag that the regular expression gave up on; return where it ends."""
+        start = match.start()
+        code, last, end = self._bounds(start)
+        if raw := _RAW.match(self.text, start):
+            return self._raw(raw.end())
+        if name := _TAG_NAME.match(self.text, code, last):
+            self._tag(start, end, name[1], name.end(), last)
+        else:
+            self.errors.append((code, "expected the name of a tag"))
+            self._reader.load(code, last)
+            self.body.append(Tag(start, end, "", [], self._reader.salvaged()))
         return end
 
     def _raw(self, start: int) -> int:
@@ -130,13 +131,14 @@ class Tags(Outputs):
         reader = self._reader
         reader.load(code, last)
         reader.required = False
-        if name in _READERS:
-            content = reader.whole(_READERS[name])
+        read = _READERS.get(name)
+        if read is not None:
+            content = reader.whole(read)
         else:
             content = None
             if not name.startswith("end"):
                 self.errors.append((start, f"unknown tag {name!r}"))
-        targets, expressions, label = content or ([], reader.salvage(), "")
+        targets, expressions, label = content or ([], reader.salvaged(), "")
         self._place(Tag(start, end, name, targets, expressions, label))
 
     def _place(self, tag: Tag) -> None:
@@ -220,6 +222,12 @@ class _Reader(Expressions):
         super().__init__(text, errors)
         self.stack = stack
         self.assigned = self.required = False
+
+    def salvaged(self) -> list[Expr]:
+        """What expressions can be read where the rest does not fit."""
+        from promptguard.parse.template_broken import salvaged
+
+        return salvaged(self)
 
     def _nothing(self) -> _Content:
         return [], [], ""
