@@ -111,6 +111,8 @@ class Outputs:
             elif kind == "code":
                 position = match.end()
                 self._code(start, position, *match.span("code"))
+            elif kind is None and text[start + 1] == "#":
+                position = self._comment(start)
             else:
                 position = self._other(match)
                 if self.unclosed:
@@ -119,10 +121,8 @@ class Outputs:
             self.body.append(Text(position, len(text)))
 
     def _other(self, match: re.Match[str]) -> int:
-        """Read a comment, or an output that the regular expression gave up on; return where it ends."""
+        """Read an output that the regular expression gave up on; return where it ends."""
         start = match.start()
-        if self.text[start + 1] == "#":
-            return self._comment(start)
         code, last, end = self._bounds(start)
         self._code(start, end, code, last)
         return end

@@ -111,7 +111,7 @@ class Expressions:
         tokens.append("")
         self.tokens = tokens
         self.starts = starts = [*accumulate(map(len, pieces), initial=start)]
-        self.ends = [start + len(token) for start, token in zip(starts, tokens, strict=True)]
+        self.ends = [*map(int.__add__, starts, map(len, tokens))]
         self.at = self.depth = 0
 
     def whole(self, read: Callable[[Any], _Content]) -> _Content | None:

@@ -81,27 +81,38 @@ class Tags(Outputs):
 
     def _other(self, match: re.Match[str]) -> int:
         """Read a tag, too."""
+        text = self.text
         start, end = match.span()
-        if match.lastgroup is None:
-            return self._irregular(match) if self.text[start + 1] == "%" else super()._other(match)
-        name: str = match["tag"]
-        if name == "raw" and (raw := _RAW.match(self.text, start)):
-            return self._raw(raw.end())
-        self._tag(start, end, name, *match.span("rest"))
-        return end
-
-    def _irregular(self, match: re.Match[str]) -> int:
-        """Read a tag that the regular expression gave up on; return where it ends."""
-        start = match.start()
-        code, last, end = self._bounds(start)
-        if raw := _RAW.match(self.text, start):
-            return self._raw(raw.end())
-        if name := _TAG_NAME.match(self.text, code, last):
-            self._tag(start, end, name[1], name.end(), last)
+        if match.lastgroup is not None:
+            name: str = match["tag"]
+            code, last = match.span("rest")
+        elif text[start + 1] != "%":
+            return super()._other(match)
         else:
-            self.errors.append((code, "expected the name of a tag"))
-            self._reader.load(code, last)
-            self.body.append(Tag(start, end, "", [], self._reader.salvaged()))
+            code, last, end = self._bounds(start)
+            found = _TAG_NAME.match(text, code, last)
+            if found is None:
+                self.errors.append((code, "expected the name of a tag"))
+                self._reader.load(code, last)
+                self.body.append(Tag(start, end, "", [], self._reader.salvaged()))
+                return end
+            name, code = found[1], found.end()
+        if name == "raw" and (raw := _RAW.match(text, start)):
+            return self._raw(raw.end())
+        if last > code and text[last - 1] in "-+":
+            last -= 1
+        reader = self._reader
+        reader.load(code, last)
+        reader.required = False
+        read = _READERS.get(name)
+        if read is not None:
+            content = reader.whole(read)
+        else:
+            content = None
+            if not name.startswith("end"):
+                self.errors.append((start, f"unknown tag {name!r}"))
+        targets, expressions, label = content or ([], reader.salvaged(), "")
+        self._place(Tag(start, end, name, targets, expressions, label))
         return end
 
     def _raw(self, start: int) -> int:
@@ -123,23 +134,6 @@ class Tags(Outputs):
             node = output.expression
             if not isinstance(node, Name) and not (isinstance(node, Const) and self.text[node.start : node.end] in CONSTANTS):
                 self.errors.append((output.start, "only names can be printed in 'trans'"))
-
-    def _tag(self, start: int, end: int, name: str, code: int, last: int) -> None:
-        """A tag with a name; ``code`` and ``last``: the range behind the name, with the sign that may stand at its end."""
-        if last > code and self.text[last - 1] in "-+":
-            last -= 1
-        reader = self._reader
-        reader.load(code, last)
-        reader.required = False
-        read = _READERS.get(name)
-        if read is not None:
-            content = reader.whole(read)
-        else:
-            content = None
-            if not name.startswith("end"):
-                self.errors.append((start, f"unknown tag {name!r}"))
-        targets, expressions, label = content or ([], reader.salvaged(), "")
-        self._place(Tag(start, end, name, targets, expressions, label))
 
     def _place(self, tag: Tag) -> None:
         """Put a tag where it belongs: it opens, parts or closes a block, or stands for itself."""
