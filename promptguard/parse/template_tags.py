@@ -99,7 +99,7 @@ class Tags(Outputs):
             name, code = found[1], found.end()
         if name == "raw" and (raw := _RAW.match(text, start)):
             return self._raw(raw.end())
-        if last > code and text[last - 1] in "-+":
+        if last > code and text[last - 1] in "-+":  # the sign in front of the end
             last -= 1
         reader = self._reader
         reader.load(code, last)
