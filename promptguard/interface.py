@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from promptguard.core.config_values import check_arguments
 from promptguard.core.errors import ConfigError, PromptguardError
-from promptguard.core.options import LINT_OPTIONS, REPLAY_OPTIONS
+from promptguard.core.option_tables import REPLAY_OPTIONS
+from promptguard.core.options import LINT_OPTIONS
 from promptguard.core.wording import named_type, say_of_arguments
 from promptguard.probing import run
 

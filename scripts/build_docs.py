@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT))  # the checkout, not an installed package
 
 from promptguard.checks.catalog import RULES
 from promptguard.cli.commands import promptguard
-from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Option
+from promptguard.core.option_tables import OPTIONS, PROMPT_OPTIONS, TABLES
+from promptguard.core.options import Option
 
 FOLDER = ROOT / "docs" / "reference"
 SCHEMAS = ROOT / "docs" / "schemas"

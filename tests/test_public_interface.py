@@ -9,7 +9,7 @@ import pytest
 from tiny_task import write_task
 
 import promptguard
-from promptguard.core.options import REPLAY_OPTIONS
+from promptguard.core.option_tables import REPLAY_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Document, Hit, make_fix, shown
-from promptguard.checks.bindings import Flow, Prefix
 from promptguard.checks.origins import Origin
+from promptguard.checks.values import Prefix, flow_of
 from promptguard.checks.volatile import ORDERS
 from promptguard.core.finding import Fix
 from promptguard.core.light import Any, Iterator, Mapping
@@ -16,7 +16,7 @@ def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
     prefix = Prefix(document)
     if not prefix.starts or (not document.placeholders and document.template is None):
         return
-    flow = Flow(document, prefix)
+    flow = flow_of(document, prefix)
     expressions = _printed_expressions(document)
     for loop in flow.loops:
         yield from _hits(document, loop.start, loop.end, loop.iterated, loop.origins, "loops over")

@@ -9,7 +9,7 @@ import click
 
 from promptguard.cli.output import write_output
 from promptguard.core.config import Config, load_config, origins
-from promptguard.core.options import OPTIONS
+from promptguard.core.option_tables import OPTIONS
 
 FILE = click.Path(readable=False)
 

@@ -11,7 +11,8 @@ import click
 
 from promptguard.core.config import load_config
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.options import AS_FOUND_HELP, FORMAT_OPTIONS
+from promptguard.core.option_tables import FORMAT_OPTIONS
+from promptguard.core.options import AS_FOUND_HELP
 
 if TYPE_CHECKING:
     from promptguard.formatting.result import Options, Outcome

@@ -8,16 +8,16 @@ import sys
 from promptguard.cli.arguments import Flag, click_command, flag, read_plain
 from promptguard.cli.output import write_output
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.light import TYPE_CHECKING, Any, Mapping, Sequence
+from promptguard.core.light import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 from promptguard.core.options import AS_FOUND_HELP, LINT_OPTIONS
 
 if TYPE_CHECKING:
     import click
 
     from promptguard.linting.baseline import Baseline
+    from promptguard.linting.contents import Change
     from promptguard.linting.load import Plan
     from promptguard.linting.result import FileResult, LintResult
-    from promptguard.linting.run import Change
 
 _METAVARS = {
     "select": "RULES",
@@ -150,7 +150,7 @@ def _files(
     paths: Sequence[str],
     reports: Sequence[tuple[str, Any]],
 ) -> tuple[LintResult, list[Change]]:
-    from promptguard.linting.run import collect, find_targets, fix_file, lint_files
+    from promptguard.linting.run import collect, find_targets, lint_files
 
     cache = None
     if not flags["no_cache"]:
@@ -163,23 +163,27 @@ def _files(
 
         unwind_on_signals()
     results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache, baseline=baseline)
-    changes: list[Change] = []
-    found: list[FileResult] = []
-    checker = None
-    if flags["fix"] or flags["diff"]:
-        from promptguard.linting.check import Checker
-
-        checker = Checker(plan.settings)
-    for result in results:
-        if checker is not None:
-            after, change = fix_file(
-                result, checker, unsafe=plan.unsafe_fixes, baseline=baseline, write=flags["fix"] and not flags["diff"]
-            )
-            result = result if flags["diff"] else after  # noqa: PLW2901
-            changes += [change] if change is not None else []
-        found.append(result)
+    found, changes = _fix(results, flags, plan, baseline) if flags["fix"] or flags["diff"] else (list(results), [])
     _refuse_to_overwrite([result.path for result in found if result.checked] if reports else (), reports)
     return collect(found, fixed=0 if flags["diff"] else sum(change.fixes for change in changes)), changes
+
+
+def _fix(
+    results: Iterable[FileResult], flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None
+) -> tuple[list[FileResult], list[Change]]:
+    from promptguard.linting.check import Checker
+    from promptguard.linting.contents import fix_file
+
+    checker = Checker(plan.settings)
+    changes: list[Change] = []
+    found: list[FileResult] = []
+    for result in results:
+        after, change = fix_file(
+            result, checker, unsafe=plan.unsafe_fixes, baseline=baseline, write=flags["fix"] and not flags["diff"]
+        )
+        found.append(result if flags["diff"] else after)
+        changes += [change] if change is not None else []
+    return found, changes
 
 
 def _refuse_to_overwrite(checked: Sequence[str], reports: Sequence[tuple[str, Any]]) -> None:
@@ -191,7 +195,8 @@ def _refuse_to_overwrite(checked: Sequence[str], reports: Sequence[tuple[str, An
 
 def _standard_input(flags: Mapping[str, Any], plan: Plan, baseline: Baseline | None) -> tuple[LintResult, list[Change]]:
     from promptguard.linting.check import Checker
-    from promptguard.linting.run import collect, fix_data, lint_text
+    from promptguard.linting.contents import fix_data, lint_text
+    from promptguard.linting.run import collect
     from promptguard.linting.settings import MAX_BYTES
 
     if sys.stdin is None:

@@ -11,7 +11,7 @@ import click
 
 from promptguard.cli.numbers import refuse_nan
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
-from promptguard.core.options import PROBE_OPTIONS
+from promptguard.core.option_tables import PROBE_OPTIONS
 from promptguard.probing.run import RUNS, TIMEOUT
 from promptguard.report.probes import FORMATS
 

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from promptguard.cli.numbers import refuse_nan
-from promptguard.core.options import REPLAY_OPTIONS, Option
+from promptguard.core.option_tables import REPLAY_OPTIONS
+from promptguard.core.options import Option
 
 FILE = click.Path(path_type=Path, readable=False)  # our own reader says it in our own words
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 
 from promptguard.core.light import Any
-from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Option, RuleOptions
+from promptguard.core.option_tables import OPTIONS, PROMPT_OPTIONS, TABLES
+from promptguard.core.options import Option, RuleOptions
 
 _TYPES = {
     "text": "string",

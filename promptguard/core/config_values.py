@@ -8,7 +8,8 @@ import os
 from promptguard.core.config import API_KEY_VARIABLE, Config
 from promptguard.core.errors import ConfigError
 from promptguard.core.light import Any, Callable, Iterator, Mapping, NamedTuple, Sequence, regex
-from promptguard.core.options import OPTIONS, PROMPT_OPTIONS, TABLES, Kind, Option, RuleOptions
+from promptguard.core.option_tables import OPTIONS, PROMPT_OPTIONS, TABLES
+from promptguard.core.options import Kind, Option, RuleOptions
 
 
 class _Place(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from promptguard.core.errors import ConfigError, PromptguardError
-from promptguard.core.options import LINT_OPTIONS, PROBE_OPTIONS, REPLAY_OPTIONS
+from promptguard.core.option_tables import PROBE_OPTIONS, REPLAY_OPTIONS
+from promptguard.core.options import LINT_OPTIONS
 
 _OPTIONS = (*LINT_OPTIONS, *PROBE_OPTIONS, *REPLAY_OPTIONS)
 _SWITCHES = frozenset(option.name for option in _OPTIONS if option.kind == "boolean")

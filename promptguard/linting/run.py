@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 
 from promptguard.core.errors import InputError
-from promptguard.core.files import decode_text, read_bytes, read_found, read_head, rewrite_file
+from promptguard.core.files import decode_text, read_bytes, read_found, read_head
 from promptguard.core.light import TYPE_CHECKING, Callable, Iterable, Iterator, NamedTuple, Sequence
-from promptguard.linting.result import Counts, FileResult, LintResult, Mend, Record
+from promptguard.linting.result import Counts, FileResult, LintResult, Record
 from promptguard.linting.select import ALWAYS
 from promptguard.linting.settings import MAX_BYTES, MODEL_SUFFIX, Settings
 
@@ -37,15 +37,6 @@ SUFFIXES = (
 """How the names of files end that are looked into, in lower case."""
 BEGINNINGS = ("dockerfile.", "containerfile.", "procfile.")
 """How the names of further such files begin, in lower case."""
-
-
-class Change(NamedTuple):
-    """What the fixes make of a file: its text before and after (with a byte order mark), and how many fixes that were."""
-
-    path: str
-    before: str
-    after: str
-    fixes: int
 
 
 class _Job(NamedTuple):
@@ -130,86 +121,6 @@ def _again(target: Target, settings: Settings) -> Callable[[Counts], FileResult]
         return _check_job(Checker(settings), _Job(target.path, target.named, 0, target.error), known)[0]
 
     return check
-
-
-def lint_text(path: str, data: bytes, checker: Checker, *, baseline: Baseline | None = None) -> FileResult:
-    """Check the content of a file that is on standard input."""
-    try:
-        text, bom = _decode(data, path)
-    except InputError as error:
-        return checker.unreadable(path, error)
-
-    def check(known: Counts | None) -> FileResult:
-        return checker.check(path, text, bom=bom, named=True, known=known)
-
-    return check(None) if baseline is None else baseline.without(check(None), check)
-
-
-def fix_data(
-    path: str, data: bytes, checker: Checker, *, unsafe: bool, baseline: Baseline | None = None
-) -> tuple[FileResult, Change]:
-    """Apply the fixes of a file's findings to its content, and the safe ones of notes that are not shown.
-
-    Returns:
-        What is found when they are applied, and what they change.
-
-    Raises:
-        InputError: the content is no text.
-    """
-    from promptguard.linting.fix import Mendable, drops_bom, fix_text
-
-    text, bom = _decode(data, path)
-    keeps = bom
-
-    def look(text: str) -> Mendable:
-        mends: list[Mend] = []
-        counts = baseline.known(path) if baseline is not None else None
-        return Mendable(checker.check(path, text, bom=keeps, named=True, known=counts, mends=mends), mends)
-
-    def check(known: Counts | None) -> FileResult:
-        return checker.check(path, fixed.text, bom=keeps, named=True, known=known)
-
-    found = look(text)
-    if bom and drops_bom(found.mends):
-        keeps = False
-        found = look(text)
-    fixed = fix_text(text, found, look, unsafe=unsafe)
-    before, after = "\ufeff" * bom + text, "\ufeff" * keeps + fixed.text
-    result = check(None) if baseline is None else baseline.without(check(None), check)
-    return result, Change(path, before, after, fixed.applied + (bom and not keeps))
-
-
-def fix_file(
-    result: FileResult, checker: Checker, *, unsafe: bool, baseline: Baseline | None, write: bool
-) -> tuple[FileResult, Change | None]:
-    """Apply the fixes of a file's findings, and the safe ones of notes that are not shown; replace it where that changes it.
-
-    Args:
-        result: what is found in it.
-        checker: checks it again.
-        unsafe: also apply fixes that may change what a model reads.
-        baseline: what is known.
-        write: ``False`` to change nothing.
-
-    Returns:
-        What is found when they are applied, and what they change, ``None`` for nothing. Where the file cannot be written the
-        result is as before, with a finding that says why.
-    """
-    from promptguard.linting.fix import has_fix
-
-    if not result.mends and not has_fix(result, unsafe=unsafe):
-        return result, None
-    try:
-        data = read_bytes(result.path, limit=MAX_BYTES)
-        after, change = fix_data(result.path, data, checker, unsafe=unsafe, baseline=baseline)
-        if change.after == change.before:
-            return after, None
-        if write:
-            rewrite_file(result.path, data, change.after.encode(), doing="fixed")
-    except InputError as error:
-        failed = checker.unreadable(result.path, error)
-        return result._replace(records=(*result.records, *failed.records)), None
-    return after, change
 
 
 def collect(results: Iterable[FileResult], *, fixed: int = 0) -> LintResult:
@@ -362,8 +273,12 @@ def _unreadable(checker: Checker, job: _Job, error: InputError) -> FileResult:
     return FileResult(job.path, checked=False, reason=error.what if seems_prompt else None)
 
 
-def _decode(data: bytes, path: str) -> tuple[str, bool]:
-    """The text of a file, and whether a byte order mark stands in front of it."""
+def decode(data: bytes, path: str) -> tuple[str, bool]:
+    """The text of a file, and whether a byte order mark stands in front of it.
+
+    Raises:
+        InputError: it is no text, or too large.
+    """
     if len(data) > MAX_BYTES:
         raise InputError(f"the file is larger than {MAX_BYTES:,} bytes", where=path)
     if b"\0" in data:
@@ -387,7 +302,7 @@ def _check_job(checker: Checker, job: _Job, known: Counts | None = None, keep: b
             result = checker.check_model(job.path, named=job.named, known=known)
             return result, _key(checker, job, stamp or b"") if keep else None, _MODEL_COSTS
         data = read_bytes(job.path, limit=MAX_BYTES)
-        text, bom = _decode(data, job.path)
+        text, bom = decode(data, job.path)
     except InputError as error:
         return _unreadable(checker, job, error), None, 0
     result = checker.check(job.path, text, bom=bom, named=job.named, known=known)

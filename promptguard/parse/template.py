@@ -14,150 +14,132 @@ The parser never raises, takes time linear in the source, and imports nothing th
 from __future__ import annotations
 
 from promptguard.core import patterns as re
-from promptguard.core.light import Callable, regex
-from promptguard.parse.template_expressions import CONSTANTS, STRING, Expressions, Unreadable
-from promptguard.parse.template_nodes import (
-    Block,
-    Broken,
-    Call,
-    Comment,
-    Const,
-    Expr,
-    Name,
-    Node,
-    Output,
-    Section,
-    Sequence,
-    Tag,
-    Template,
-    Text,
-)
+from promptguard.core.light import TYPE_CHECKING, regex
+from promptguard.parse.template_nodes import CONSTANTS, STRING, Broken, Comment, Const, Expr, Name, Node, Output, Template, Text
 
-# A tag up to its end where that takes no counting of braces, else only what opens it. No part can match what the part behind it
-# matches too, so a failed attempt costs no more than the characters it has seen.
-_TAG = regex(
-    rf"""
+if TYPE_CHECKING:
+    from promptguard.parse.template_expressions import Expressions
+
+# An output up to its end where that takes no counting of braces. No part can match what the part behind it matches too, so a
+# failed attempt costs no more than the characters it has seen.
+OUTPUT = rf"""
     \{{\{{ [-+]? \s* (?!\s) (?:
         (?P<name> (?!not\b) [A-Za-z_][A-Za-z0-9_]* ) \s* -? \}}\}}
       | (?P<code> [^'"{{}}]* (?: (?:{STRING}) [^'"{{}}]* )* ) \}}\}}
     )
-  | \{{% [-+]? \s* (?!\s) (?P<tag> [A-Za-z_][A-Za-z0-9_]* (?![A-Za-z0-9_]) ) \s* (?!\s)
-    (?P<rest> [^'"%{{]* (?: (?: {STRING} | %(?!\}}) | \{{(?![{{%#]) ) [^'"%{{]* )* ) %\}}
-  | \{{[{{%#]
-    """,
-    re.VERBOSE,
-)
+"""
+"""An output as a verbose regular expression: its ``name``, or its ``code`` where it is more than that."""
+_MARKUP = regex(rf"{OUTPUT} | \{{[{{#]", re.VERBOSE)
 _OPENING = regex(r"\{[{%#]")
 _BRACES = regex(r"\{[{%#]|[}%]\}")
 _CODE = regex(r"\{[{%][-+]?\s*")
 _STRING = regex(STRING)
-_TAG_NAME = regex(r"([A-Za-z_][A-Za-z0-9_]*)\s*")
 _SPACE = regex(r"\s*")
-_RAW = regex(r"\{%[-+]?\s*raw\s*-?%\}")
-_END_OF_RAW = regex(r"\{%[-+]?\s*endraw\s*[-+]?%\}")
-_CUSTOM_END = regex(r"\{%[-+]?\s*end(\w+)")
 _IN_BRACES = regex(r"""['"{}]""")
 _IN_PERCENT = regex(r"""['"]|%\}""")
-
-_LAST_LINE_END = ("", "\n", "\r\n", "\r")  # jinja does not miss the end of a comment or raw block that has no more in it
-_BLOCKS = frozenset(("autoescape", "block", "call", "filter", "for", "generation", "if", "macro", "set", "trans", "with"))
-_MIDDLES = {"elif": ("if",), "else": ("if", "for"), "pluralize": ("trans",)}
+LAST_LINE_END = ("", "\n", "\r\n", "\r")
+"""Jinja does not miss the end of a comment or raw block that has no more in it."""
 
 
 def parse_template(text: str) -> Template:
     """The tree of a template, whatever the text: what is wrong with it stands in ``errors``."""
-    return _Parser(text).template()
+    if "{%" not in text:
+        return Outputs(text).template()
+    from promptguard.parse.template_tags import Tags  # many prompts have none
+
+    return Tags(text).template()
 
 
 def parse_expression(text: str, start: int, end: int) -> Expr | None:
     """The expression that a range of a text is, without the braces around it; ``None`` where it is none."""
-    reader = Expressions(text)
     space = _SPACE.match(text, start, end)
     assert space
-    reader.load(space.end(), end)
-    try:
-        node = reader.expression()
-    except (Unreadable, RecursionError):
-        return None
-    return None if reader.tokens[reader.at] else node
+    start = space.end()
+    name = text[start:end].rstrip()
+    if name.isidentifier() and name != "not":
+        return _named(start, name)
+    from promptguard.parse.template_expressions import Expressions
+
+    reader = Expressions(text, [])
+    reader.load(start, end)
+    return reader.whole(Expressions.expression)
 
 
-class _Open:
-    """A block statement whose end tag has not come yet, with the body that it stands in."""
-
-    __slots__ = ("name", "outer", "required", "sections", "tag")
-
-    def __init__(self, tag: Tag, outer: list[Node], required: bool) -> None:
-        self.name = tag.name
-        self.outer = outer
-        self.required = required
-        self.sections: list[Section] = []
-        self.tag = tag
+def _named(start: int, name: str) -> Expr:
+    end = start + len(name)
+    return Const(start, end, CONSTANTS[name]) if name in CONSTANTS else Name(start, end, name)
 
 
-class _Parser(Expressions):
-    """Reads the tags of one template from its start to its end.
+class Outputs:
+    """Reads a template that has no tags from its start to its end.
 
     Attributes:
-        body: the nodes of the innermost open block so far.
-        stack: the open blocks.
-        opened: how many of them there are of each name.
-        assigned: whether the last ``set`` has its value in the tag.
-        required: whether the last ``block`` is to be filled by others.
-        custom: where the last end tag of each name stands, once an unknown tag asked.
+        body: the nodes so far.
+        errors: what is wrong with it: offsets and messages.
         unclosed: a tag or a string without an end was met: looking for ends with care might cost the whole rest each time.
     """
 
-    __slots__ = ("assigned", "body", "custom", "errors", "opened", "required", "stack", "unclosed")
+    __slots__ = ("_expressions", "body", "errors", "text", "unclosed")
+    markup = _MARKUP
+    """What is no text, or at least what opens it."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
+        self.text = text
         self.body: list[Node] = []
         self.errors: list[tuple[int, str]] = []
-        self.stack: list[_Open] = []
-        self.opened: dict[str, int] = {}
-        self.custom: dict[str, int] | None = None
-        self.assigned = self.required = self.unclosed = False
+        self.unclosed = False
+        self._expressions: Expressions | None = None
 
     def template(self) -> Template:
+        """The tree."""
+        self._walk()
+        self.errors.sort(key=lambda error: error[0])
+        return Template(self.text, self.body, self.errors)
+
+    def _walk(self) -> None:
         text = self.text
         position = 0
-        search = _TAG.search
+        search = self.markup.search
         while match := search(text, position):
             start = match.start()
             if start > position:
                 self.body.append(Text(position, start))
             kind = match.lastgroup
-            if kind is None:
-                position = self._irregular(start)
+            if kind == "name":
+                position = match.end()
+                self._output(Output(start, position, _named(match.start("name"), match["name"])))
+            elif kind == "code":
+                position = match.end()
+                self._code(start, position, *match.span("code"))
+            elif kind is None and text[start + 1] == "#":
+                position = self._comment(start)
+            else:
+                position = self._other(match)
                 if self.unclosed:
                     search = _OPENING.search
-                continue
-            position = match.end()
-            if kind == "name":
-                name = match["name"]
-                first = match.start("name")
-                last = first + len(name)
-                node = Const(first, last, CONSTANTS[name]) if name in CONSTANTS else Name(first, last, name)
-                self._output(Output(start, position, node))
-            elif kind == "code":
-                self._code(start, position, *match.span("code"))
-            elif (name := match["tag"]) == "raw" and (raw := _RAW.match(text, start)):
-                position = self._raw(raw.end())
-            else:
-                self._tag(start, position, name, *match.span("rest"))
         if position < len(text):
             self.body.append(Text(position, len(text)))
-        while self.stack:
-            self._close(None, len(text))
-        self.errors.sort(key=lambda error: error[0])
-        return Template(text, self.body, self.errors)
 
-    def _irregular(self, start: int) -> int:
-        """Read a comment, or a tag that the regular expression gave up on; return where it ends."""
+    def _other(self, match: re.Match[str]) -> int:
+        """Read an output that the regular expression gave up on; return where it ends."""
+        start = match.start()
+        code, last, end = self._bounds(start)
+        self._code(start, end, code, last)
+        return end
+
+    def _comment(self, start: int) -> int:
+        end = self.text.find("#}", start + 2) + 2
+        if end < 2:
+            sign = self.text[start + 2 : start + 3]
+            if self.text[start + 2 + (sign in ("-", "+")) :] not in LAST_LINE_END:
+                self.errors.append((start, "unclosed comment"))
+            end = len(self.text)
+        self.body.append(Comment(start, end))
+        return end
+
+    def _bounds(self, start: int) -> tuple[int, int, int]:
+        """Where the code of a tag or an output begins and ends, and where the whole does."""
         text = self.text
-        if text[start + 1] == "#":
-            return self._comment(start)
         opening = _CODE.match(text, start)
         assert opening
         code = opening.end()
@@ -169,31 +151,9 @@ class _Parser(Expressions):
             braces = _BRACES.search(text, code)
             last = braces.start() if braces else len(text)
         if text.startswith(closing, last):
-            end = last + 2
-        else:
-            end = last
-            self.errors.append((start, "unclosed tag"))
-        if closing == "}}":
-            self._code(start, end, code, last)
-        elif raw := _RAW.match(text, start):
-            return self._raw(raw.end())
-        elif name := _TAG_NAME.match(text, code, last):
-            self._tag(start, end, name[1], name.end(), last)
-        else:
-            self.errors.append((code, "expected the name of a tag"))
-            self.load(code, last)
-            self.body.append(Tag(start, end, "", [], self.salvage()))
-        return end
-
-    def _comment(self, start: int) -> int:
-        end = self.text.find("#}", start + 2) + 2
-        if end < 2:
-            sign = self.text[start + 2 : start + 3]
-            if self.text[start + 2 + (sign in ("-", "+")) :] not in _LAST_LINE_END:
-                self.errors.append((start, "unclosed comment"))
-            end = len(self.text)
-        self.body.append(Comment(start, end))
-        return end
+            return code, last, last + 2
+        self.errors.append((start, "unclosed tag"))
+        return code, last, last
 
     def _end_of_tag(self, position: int, closing: str) -> int:
         """Where the braces stand that close a tag, outside strings and inner braces; -1 if nowhere."""
@@ -215,374 +175,21 @@ class _Parser(Expressions):
                 return -1
         return -1
 
-    def _raw(self, start: int) -> int:
-        text = self.text
-        if match := _END_OF_RAW.search(text, start):
-            end, after = match.span()
-        else:
-            end = after = len(text)
-            rest = text[start:].lstrip() if text[start - 3] == "-" else text[start:]
-            if rest not in _LAST_LINE_END:
-                self.errors.append((start, "unclosed raw block"))
-        if end > start:
-            self.body.append(Text(start, end, raw=True))
-        return after
-
-    def _read(self, reader: Callable[[_Parser], _Content]) -> _Content | None:
-        """What a reader makes of all tokens of a tag; ``None`` if they do not fit."""
-        try:
-            content = reader(self)
-            if self.tokens[self.at]:
-                raise self.unexpected(self.at)
-        except Unreadable as problem:
-            self.errors.append((self.starts[problem.at], problem.message))
-        except RecursionError:  # the caller left little room
-            self.errors.append((self.starts[0], "brackets are nested too deeply"))
-        else:
-            return content
-        return None
-
     def _code(self, start: int, end: int, code: int, last: int) -> None:
         """An output whose code is no bare name."""
+        if self._expressions is None:
+            from promptguard.parse.template_expressions import Expressions
+
+            self._expressions = Expressions(self.text, self.errors)
         if last > code and self.text[last - 1] == "-":
             last -= 1
-        self.load(code, last)
-        content = self._read(_Parser._do)
-        self._output(Output(start, end, content[1][0] if content else Broken(code, last, self.salvage())))
+        self._expressions.load(code, last)
+        node = self._expressions.output()
+        if node is None:
+            from promptguard.parse.template_broken import salvaged
+
+            node = Broken(code, last, salvaged(self._expressions))
+        self._output(Output(start, end, node))
 
     def _output(self, output: Output) -> None:
         self.body.append(output)
-        if self.stack and self.stack[-1].name == "trans":
-            node = output.expression
-            if not isinstance(node, Name) and not (isinstance(node, Const) and self.text[node.start : node.end] in CONSTANTS):
-                self.errors.append((output.start, "only names can be printed in 'trans'"))
-
-    def _tag(self, start: int, end: int, name: str, code: int, last: int) -> None:
-        """A tag with a name; ``code`` and ``last``: the range behind the name, with the sign that may stand at its end."""
-        if last > code and self.text[last - 1] in "-+":
-            last -= 1
-        self.load(code, last)
-        self.required = False
-        if name in _READERS:
-            content = self._read(_READERS[name])
-        else:
-            content = None
-            if not name.startswith("end"):
-                self.errors.append((start, f"unknown tag {name!r}"))
-        targets, expressions, label = content or ([], self.salvage(), "")
-        self._place(Tag(start, end, name, targets, expressions, label))
-
-    def _place(self, tag: Tag) -> None:
-        """Put a tag where it belongs: it opens, parts or closes a block, or stands for itself."""
-        name = tag.name
-        top = self.stack[-1] if self.stack else None
-        if top and top.name == "trans" and name not in ("pluralize", "endtrans"):
-            self.errors.append((tag.start, f"unexpected {name!r} in 'trans'"))
-        if name in _MIDDLES:
-            if top and top.name in _MIDDLES[name] and top.tag.name not in ("else", "pluralize"):
-                if name == "pluralize":
-                    self._check_plural(tag, top.tag)
-                self._part(top, tag.start)
-                top.tag = tag
-                return
-            self.errors.append((tag.start, f"unexpected {name!r}"))
-        elif name.startswith("end"):
-            if self.opened.get(name[3:]):
-                while self.stack[-1].name != name[3:]:
-                    self._close(None, tag.start)
-                self._close(tag, tag.start)
-                return
-            self.errors.append((tag.start, f"unexpected {name!r}"))
-        elif self._opens(tag):
-            self.opened[name] = self.opened.get(name, 0) + 1
-            self.stack.append(_Open(tag, self.body, self.required))
-            self.body = []
-            return
-        self.body.append(tag)
-
-    def _opens(self, tag: Tag) -> bool:
-        name = tag.name
-        if name == "set":
-            return not self.assigned
-        if name in _READERS:
-            return name in _BLOCKS
-        if self.custom is None:
-            self.custom = {match[1]: match.start() for match in _CUSTOM_END.finditer(self.text)}
-        return self.custom.get(name, -1) > tag.start
-
-    def _part(self, block: _Open, at: int) -> None:
-        block.sections.append(Section(block.tag.start, at, block.tag, self.body))
-        self.body = []
-
-    def _close(self, tag: Tag | None, at: int) -> None:
-        """End the innermost block with its end tag, or without one ahead of an offset."""
-        block = self.stack.pop()
-        self.opened[block.name] -= 1
-        body = self.body
-        self._part(block, at)
-        start = block.sections[0].start
-        if tag is None:
-            self.errors.append((start, f"unclosed {block.name!r}"))
-        if block.required and not all(
-            isinstance(node, Comment) or (isinstance(node, Text) and self.text[node.start : node.end].isspace()) for node in body
-        ):
-            self.errors.append((start, "a required block holds more than comments and whitespace"))
-        self.body = block.outer
-        self.body.append(Block(start, tag.end if tag else at, block.name, block.sections, tag))
-
-    def _check_plural(self, tag: Tag, trans: Tag) -> None:
-        if tag.targets:
-            if tag.targets[0] not in trans.targets:
-                self.errors.append((tag.start, f"unknown variable {tag.targets[0]!r}"))
-        elif not trans.targets and not any(isinstance(node, Output) for node in self.body):
-            self.errors.append((tag.start, "'pluralize' without a variable"))
-
-    # Readers: what stands behind the name of a tag, as names it binds, expressions and label
-
-    def _nothing(self) -> _Content:
-        return [], [], ""
-
-    def _body_follows(self) -> _Content:
-        self.skip(":")
-        return [], [], ""
-
-    def _end_of_block(self) -> _Content:
-        if self.tokens[0] and self.stack and self.stack[-1].name == "block":
-            self.skip(self.stack[-1].tag.label)
-        return [], [], ""
-
-    def _condition(self) -> _Content:
-        test = self.sequence(conditional=False)
-        self.skip(":")
-        return [], [test], ""
-
-    def _for(self) -> _Content:
-        targets = self._targets()
-        self.expect("in")
-        expressions = [self.sequence(conditional=False)]
-        if self.skip("if"):
-            expressions.append(self.expression())
-        self.skip("recursive")
-        self.skip(":")
-        return targets, expressions, ""
-
-    def _set(self) -> _Content:
-        self.assigned = "=" in self.tokens  # as far as one can tell if the target is unreadable
-        targets = self._targets(namespace=True)
-        self.assigned = self.skip("=")
-        if self.assigned:
-            return targets, [self.sequence()], ""
-        expressions = self._filters_of_body() if self.skip("|") else []
-        self.skip(":")
-        return targets, expressions, ""
-
-    def _filter(self) -> _Content:
-        expressions = self._filters_of_body()
-        self.skip(":")
-        return [], expressions, ""
-
-    def _filters_of_body(self) -> list[Expr]:
-        start = self.starts[self.at]
-        node = self.filter(None, start)
-        while self.skip("|"):
-            node = self.filter(node, start)
-        return [node]
-
-    def _with(self) -> _Content:
-        targets: list[str] = []
-        values: list[Expr] = []
-        while self.tokens[self.at]:
-            if values:
-                self.expect(",")
-            targets += self._targets()
-            self.expect("=")
-            values.append(self.expression())
-        return targets, values, ""
-
-    def _autoescape(self) -> _Content:
-        value = self.expression()
-        self.skip(":")
-        return [], [value], ""
-
-    def _block(self) -> _Content:
-        label = self.name()
-        self.skip("scoped")
-        self.required = self.skip("required")
-        self.skip(":")
-        return [], [], label
-
-    def _macro(self) -> _Content:
-        label = self._target()
-        parameters, defaults = self._signature()
-        self.skip(":")
-        return parameters, defaults, label
-
-    def _call(self) -> _Content:
-        parameters, expressions = self._signature() if self.tokens[0] == "(" else ([], [])
-        first = self.at
-        call = self.expression()
-        if not isinstance(call, Call):
-            raise Unreadable(first, "expected a call")
-        self.skip(":")
-        return parameters, [*expressions, call], ""
-
-    def _signature(self) -> tuple[list[str], list[Expr]]:
-        """The parameters of a macro and their defaults."""
-        self.expect("(")
-        parameters: list[str] = []
-        defaults: list[Expr] = []
-        while not self.skip(")"):
-            if parameters:
-                self.expect(",")
-            parameters.append(self._target())
-            if self.skip("="):
-                defaults.append(self.expression())
-            elif defaults:
-                raise Unreadable(self.at - 1, "parameter without a default behind one with a default")
-        return parameters, defaults
-
-    def _expressions(self) -> _Content:
-        found: list[Expr] = []
-        while self.tokens[self.at]:
-            if found:
-                self.expect(",")
-            found.append(self.expression())
-        return [], found, ""
-
-    def _do(self) -> _Content:
-        return [], [self.sequence()], ""
-
-    def _extends(self) -> _Content:
-        file = self.expression()
-        return [], [file], _literal(file)
-
-    def _include(self) -> _Content:
-        file = self.expression()
-        if self.tokens[self.at] == "ignore" and self.tokens[self.at + 1] == "missing":
-            self.at += 2
-        self._context()
-        return [], [file], _literal(file)
-
-    def _import(self) -> _Content:
-        file = self.expression()
-        self.expect("as")
-        target = self._target()
-        self._context()
-        return [target], [file], _literal(file)
-
-    def _from(self) -> _Content:
-        file = self.expression()
-        self.expect("import")
-        targets: list[str] = []
-        while not self._context():
-            first = self.at
-            target = self._target()
-            if target.startswith("_"):
-                raise Unreadable(first, "names with an underscore ahead cannot be imported")
-            targets.append(self._target() if self.skip("as") else target)
-            if self._context() or not self.skip(","):
-                break
-        return targets, [file], _literal(file)
-
-    def _context(self) -> bool:
-        """Step over ``with context`` or ``without context`` if it is next."""
-        if self.tokens[self.at] not in ("with", "without") or self.tokens[self.at + 1] != "context":
-            return False
-        self.at += 2
-        return True
-
-    def _trans(self) -> _Content:
-        variables: dict[str, None] = {}
-        expressions: list[Expr] = []
-        if self.tokens[0][:1] in ("'", '"'):
-            expressions.append(Const(self.starts[0], self.ends[0], self.string()))
-        trimmed = False
-        while self.tokens[self.at]:
-            if variables:
-                self.expect(",")
-            if self.skip(":"):
-                break
-            first = self.at
-            name = self.name()
-            if name in variables:
-                raise Unreadable(first, f"{name!r} is given twice")
-            if self.skip("="):
-                expressions.append(self.expression())
-            elif not trimmed and name in ("trimmed", "notrimmed"):
-                trimmed = True
-                continue
-            else:
-                expressions.append(Name(self.starts[first], self.ends[first], name))
-            variables[name] = None
-        return list(variables), expressions, ""
-
-    def _pluralize(self) -> _Content:
-        if not self.tokens[0]:
-            return [], [], ""
-        name = self.name()
-        return [name], [Name(self.starts[0], self.ends[0], name)], ""
-
-    def _target(self) -> str:
-        if self.tokens[self.at] in CONSTANTS:
-            raise Unreadable(self.at, f"cannot assign to {self.tokens[self.at]!r}")
-        return self.name()
-
-    def _targets(self, namespace: bool = False) -> list[str]:
-        """The names that a tag assigns to, from one or from several with commas between them and perhaps in brackets."""
-        names: list[str] = []
-        while True:
-            if self.tokens[self.at] == "(":
-                names += self._names_in_brackets()
-            else:
-                names.append(self._target())
-                if namespace and self.skip("."):
-                    names[-1] += "." + self.name()
-            if not self.skip(",") or not self.tokens[self.at]:
-                return names
-
-    def _names_in_brackets(self) -> list[str]:
-        first = self.at
-        nodes = [self.parentheses()]
-        names = []
-        while nodes:
-            node = nodes.pop()
-            if isinstance(node, Name):
-                names.append(node.name)
-            elif isinstance(node, Sequence) and node.kind == "tuple":
-                nodes += reversed(node.items)
-            else:
-                raise Unreadable(first, "cannot assign to an expression")
-        return names
-
-
-_Content = tuple[list[str], list[Expr], str]
-_READERS: dict[str, Callable[[_Parser], _Content]] = {
-    **{"end" + name: _Parser._nothing for name in _BLOCKS},
-    "autoescape": _Parser._autoescape,
-    "block": _Parser._block,
-    "break": _Parser._nothing,
-    "call": _Parser._call,
-    "continue": _Parser._nothing,
-    "do": _Parser._do,
-    "elif": _Parser._condition,
-    "else": _Parser._body_follows,
-    "endblock": _Parser._end_of_block,
-    "extends": _Parser._extends,
-    "filter": _Parser._filter,
-    "for": _Parser._for,
-    "from": _Parser._from,
-    "generation": _Parser._body_follows,
-    "if": _Parser._condition,
-    "import": _Parser._import,
-    "include": _Parser._include,
-    "macro": _Parser._macro,
-    "pluralize": _Parser._pluralize,
-    "print": _Parser._expressions,
-    "set": _Parser._set,
-    "trans": _Parser._trans,
-    "with": _Parser._with,
-}
-
-
-def _literal(node: Expr) -> str:
-    return node.value if isinstance(node, Const) and isinstance(node.value, str) else ""

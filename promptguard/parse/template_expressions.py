@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from promptguard.core import patterns as re
-from promptguard.core.light import regex
+from promptguard.core.light import TYPE_CHECKING, Any, Callable, regex
 from promptguard.parse.template_nodes import (
+    CONSTANTS,
+    STRING,
     Attr,
     Call,
     Conditional,
@@ -26,7 +27,11 @@ from promptguard.parse.template_nodes import (
     Slice,
 )
 
-STRING = r"""'[^'\\]*(?:\\[\s\S][^'\\]*)*'|"[^"\\]*(?:\\[\s\S][^"\\]*)*\""""
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Content = TypeVar("_Content")
+
 # any run of letters, digits and characters beyond ASCII; whether it is an identifier is asked where a name is expected
 _NAME = r"[^\s\x00-@\[-^`{-\x7f][^\s\x00-/:-@\[-^`{-\x7f]*"
 _DIGITS = r"\d+(?:_\d+)*"
@@ -35,34 +40,26 @@ _INTEGER = r"0[xX]_?[\da-fA-F]+(?:_[\da-fA-F]+)*|0[bB]_?[01]+(?:_[01]+)*|0[oO]_?
 _OPERATOR = r"\*\*|//|[=!<>]=|[-+*/%~\[\](){}<>=.:|,;]"
 # what is no token takes the rest with it, so that a stray quote is looked at once; spaces behind a token belong to its match
 _TOKENS = regex(rf"(?:{_NAME}|{STRING}|{_FLOAT}|{_INTEGER}|{_OPERATOR}|[\s\S]+)\s*")
-_OPERATORS = regex(_OPERATOR)
+OPERATORS = regex(_OPERATOR)
 _STRINGS = regex(STRING)
-_ESCAPES = regex(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|[\s\S])")
 
-_UNCLOSED = "unclosed string"
-_DEPTH_LIMIT = 80  # nested brackets; jinja2 runs out of stack at about 70
+DEPTH_LIMIT = 80
+"""Nested brackets; jinja2 runs out of stack at about 70."""
+UNCLOSED = "unclosed string"
+"""Stands for the token that begins with a quote without another."""
 _INTEGER_LIMIT = 4300  # decimal digits; Python converts no longer ones
-_QUOTES = frozenset("'\"")
-_DIGIT = frozenset("0123456789")
-_LITERAL = _QUOTES | _DIGIT | frozenset("[{")
+QUOTES = frozenset("'\"")
+DIGITS = frozenset("0123456789")
+_LITERAL = QUOTES | DIGITS | frozenset("[{")
 _BASES = frozenset("xXbBoO")
-CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _SIGNS = {"-": "neg", "+": "pos"}
 _PREFIXES = frozenset(("-", "+", "not"))
-_STARTS_NOTHING = frozenset((")", "]", "}", ",", ":", "=", "|", "."))
 _NO_ARGUMENT = frozenset(("else", "or", "and"))
 _NOT, _COMPARISON, _CONCATENATION = 3, 4, 6
 _LEVELS = {
     "or": 1,
     "and": 2,
-    "not": _COMPARISON,  # followed by "in"
-    "in": _COMPARISON,
-    "==": _COMPARISON,
-    "!=": _COMPARISON,
-    "<": _COMPARISON,
-    "<=": _COMPARISON,
-    ">": _COMPARISON,
-    ">=": _COMPARISON,
+    **dict.fromkeys(("in", "not", "==", "!=", "<", "<=", ">", ">="), _COMPARISON),  # "not" if "in" follows
     "+": 5,
     "-": 5,
     "~": _CONCATENATION,
@@ -73,7 +70,6 @@ _LEVELS = {
     "**": 8,
 }
 _MANY_OPERANDS = frozenset((_COMPARISON, _CONCATENATION))
-_ESCAPED = {"\n": "", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Unreadable(Exception):  # noqa: N818 - never leaves the parser
@@ -89,16 +85,18 @@ class Expressions:
     """Reads expressions from the tokens of one tag at a time.
 
     Attributes:
+        errors: takes what does not fit: offsets and messages.
         tokens: the tokens of the tag, an empty one last.
         starts, ends: their places in the text.
         at: the index of the next token.
         depth: how many brackets are open.
     """
 
-    __slots__ = ("at", "depth", "ends", "starts", "text", "tokens")
+    __slots__ = ("at", "depth", "ends", "errors", "starts", "text", "tokens")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, errors: list[tuple[int, str]]) -> None:
         self.text = text
+        self.errors = errors
         self.tokens: list[str] = []
         self.starts: list[int] = []
         self.ends: list[int] = []
@@ -108,25 +106,37 @@ class Expressions:
         """Take the tokens of a range of the text that does not begin with whitespace."""
         pieces: list[str] = _TOKENS.findall(self.text, start, end)
         tokens = [*map(str.rstrip, pieces)]
-        if tokens and tokens[-1][0] in _QUOTES and not _STRINGS.fullmatch(tokens[-1]):
-            tokens[-1] = _UNCLOSED
+        if tokens and tokens[-1][0] in QUOTES and not _STRINGS.fullmatch(tokens[-1]):
+            tokens[-1] = UNCLOSED
         tokens.append("")
         self.tokens = tokens
         self.starts = starts = [*accumulate(map(len, pieces), initial=start)]
         self.ends = [*map(int.__add__, starts, map(len, tokens))]
         self.at = self.depth = 0
 
+    def whole(self, read: Callable[[Any], _Content]) -> _Content | None:
+        """What a method makes of all tokens; ``None`` if they do not fit."""
+        try:
+            content = read(self)
+            if self.tokens[self.at]:
+                raise self.unexpected(self.at)
+        except Unreadable as problem:
+            self.errors.append((self.starts[problem.at], problem.message))
+        except RecursionError:  # the caller left little room
+            self.errors.append((self.starts[0], "brackets are nested too deeply"))
+        else:
+            return content
+        return None
+
+    def output(self) -> Expr | None:
+        """What all tokens print; ``None`` if they do not fit."""
+        return self.whole(Expressions.sequence)
+
     def unexpected(self, at: int) -> Unreadable:
         """That the token at an index does not fit there."""
-        lexeme = self.tokens[at]
-        if lexeme == _UNCLOSED:
-            return Unreadable(at, _UNCLOSED)
-        if not lexeme:
-            return Unreadable(at, "unexpected end of the tag" if at else "expected an expression")
-        first = lexeme[0]
-        if not (first.isidentifier() or first in _QUOTES or first in _DIGIT or _OPERATORS.fullmatch(lexeme)):
-            lexeme = first  # no token, but all the rest of the tag
-        return Unreadable(at, f"unexpected {lexeme if len(lexeme) <= 40 else lexeme[:39] + '…'!r}")
+        from promptguard.parse.template_broken import problem
+
+        return Unreadable(at, problem(self.tokens[at], at))
 
     def expect(self, lexeme: str) -> None:
         """Step over a token.
@@ -156,26 +166,6 @@ class Expressions:
             raise self.unexpected(self.at)
         self.at += 1
         return lexeme
-
-    def salvage(self) -> list[Expr]:
-        """All expressions that can be read, tokens between them left out."""
-        found = []
-        at = 0
-        while lexeme := self.tokens[at]:
-            if lexeme in _STARTS_NOTHING:
-                at += 1
-                continue
-            self.at, self.depth = at, 0
-            try:
-                found.append(self.expression())
-                at = self.at
-            except Unreadable as problem:
-                if self.depth > _DEPTH_LIMIT:
-                    break
-                at = max(at + 1, problem.at)
-            except RecursionError:
-                break
-        return found
 
     def sequence(self, conditional: bool = True) -> Expr:
         """An expression, or several with commas between them and perhaps one behind that ends the tag."""
@@ -323,15 +313,15 @@ class Expressions:
         at = self.at
         start = self.starts[at]
         first = lexeme[:1]
-        if first in _QUOTES:
+        if first in QUOTES:
             value = self.string()
-            if self.tokens[self.at][:1] in _QUOTES:
+            if self.tokens[self.at][:1] in QUOTES:
                 parts = [value]
-                while self.tokens[self.at][:1] in _QUOTES:
+                while self.tokens[self.at][:1] in QUOTES:
                     parts.append(self.string())
                 value = "".join(parts)
             return Const(start, self.ends[self.at - 1], value)
-        if first in _DIGIT:
+        if first in DIGITS:
             self.at = at + 1
             return Const(start, self.ends[at], self._number(at))
         if first == "(":
@@ -354,7 +344,7 @@ class Expressions:
 
     def _open_bracket(self) -> None:
         self.depth += 1
-        if self.depth > _DEPTH_LIMIT:
+        if self.depth > DEPTH_LIMIT:
             raise Unreadable(self.at, "brackets are nested too deeply")
         self.at += 1
 
@@ -402,7 +392,7 @@ class Expressions:
         return Slice(start, self.ends[self.at - 1], parts)
 
     def _index_behind_dot(self, at: int) -> Const:
-        if self.tokens[at][:1] in _DIGIT:
+        if self.tokens[at][:1] in DIGITS:
             value = self._number(at)
             if isinstance(value, int):
                 return Const(self.starts[at], self.ends[at], value)
@@ -499,24 +489,11 @@ class Expressions:
         at = self.at
         self.at = at + 1
         value = self.tokens[at][1:-1]
-        if "\r" in value:
-            value = value.replace("\r\n", "\n").replace("\r", "\n")
-        if "\\" not in value:
+        if "\\" not in value and "\r" not in value:
             return value
+        from promptguard.parse.template_escapes import unescaped  # few strings need it
+
         try:
-            return _ESCAPES.sub(_unescaped, value)
+            return unescaped(value)
         except UnicodeDecodeError:
             raise Unreadable(at, "unreadable escape in a string") from None
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    escape: str = match[0]
-    char = escape[1]
-    if char in _ESCAPED:
-        return _ESCAPED[char]
-    if char in "01234567":
-        return chr(int(escape[1:], 8))
-    if char in "xuUN":
-        return escape.encode("ascii", "backslashreplace").decode("unicode-escape")
-    # jinja writes characters beyond ASCII as escapes first, so that the backslash ahead escapes a backslash
-    return escape if char.isascii() else char.encode("ascii", "backslashreplace").decode()

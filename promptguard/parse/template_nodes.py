@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from promptguard.core.light import Iterator
 
+STRING = r"""'[^'\\]*(?:\\[\s\S][^'\\]*)*'|"[^"\\]*(?:\\[\s\S][^"\\]*)*\""""
+"""A string literal, as a regular expression."""
+CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
+"""Literals that are written as names."""
+
 
 class Node:
     """Base of all nodes."""

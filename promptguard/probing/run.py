@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from promptguard.core.config_values import check_arguments
 from promptguard.core.errors import ConfigError, InputError, PromptguardError
-from promptguard.core.options import PROBE_OPTIONS
+from promptguard.core.option_tables import PROBE_OPTIONS
 from promptguard.core.wording import named_type
 from promptguard.probing.compare import Found, cause_of, compare, tokens_behind
 from promptguard.probing.factors import (

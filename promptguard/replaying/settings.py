@@ -9,7 +9,7 @@ from typing import Any
 
 from promptguard.core.config import load_config, origins
 from promptguard.core.errors import ConfigError
-from promptguard.core.options import REPLAY_OPTIONS
+from promptguard.core.option_tables import REPLAY_OPTIONS
 
 # These choose what is measured; one of them as a flag replaces whichever the configuration file has.
 ENGINE_CHOICES = ("server", "engine", "model", "model_from")

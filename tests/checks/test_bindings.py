@@ -4,7 +4,7 @@ import pytest
 from checked_prompts import jinja, reported
 
 from promptguard.checks.base import Region
-from promptguard.checks.bindings import Flow, Prefix
+from promptguard.checks.values import Prefix, flow_of
 
 SILENT = [
     "{% set now = 'x' %}{{ now }}",
@@ -98,5 +98,5 @@ def test_texts_are_the_static_parts_of_prefix_blocks() -> None:
     text = "one {{ a }}{# no #}{% if false %}dead{% endif %}{% macro m() %}no{% endmacro %}two USER three"
     at = text.index("USER")
     document = jinja(text, regions=[Region(0, at, "system"), Region(at, len(text), "user")])
-    flow = Flow(document, Prefix(document))
+    flow = flow_of(document, Prefix(document))
     assert [text[start:end] for start, end in flow.texts] == ["one ", "two "]

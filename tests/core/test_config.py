@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from promptguard.core.config import Config, load_config
 from promptguard.core.config_schema import config_schema, config_schema_text
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.options import FORMAT_OPTIONS, REPLAY_OPTIONS
+from promptguard.core.option_tables import FORMAT_OPTIONS, REPLAY_OPTIONS
 from promptguard.linting.load import rule_options
 
 if sys.version_info >= (3, 11):

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptguard.linting.check import Checker, check_file
+from promptguard.linting.contents import fix_data
 from promptguard.linting.load import make_plan
 from promptguard.linting.result import FileResult
-from promptguard.linting.run import find_targets, fix_data, lint_files
+from promptguard.linting.run import find_targets, lint_files
 from promptguard.linting.settings import Settings
 
 HERE = Settings(str(Path.cwd()), pedantic=True)

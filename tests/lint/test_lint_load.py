@@ -9,7 +9,8 @@ from promptguard.checks.base import BLOCKS, SYNTAXES
 from promptguard.checks.catalog import RULES
 from promptguard.checks.rule import RuleOption
 from promptguard.core.errors import ConfigError
-from promptguard.core.options import FINDING_FORMATS, PROMPT_OPTIONS, Option
+from promptguard.core.option_tables import PROMPT_OPTIONS
+from promptguard.core.options import FINDING_FORMATS, Option
 from promptguard.linting.load import make_plan, rule_options
 from promptguard.linting.settings import PromptDeclaration, Settings
 from promptguard.report.findings import FORMATS

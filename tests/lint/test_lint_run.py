@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.errors import PromptguardError
+from promptguard.linting import contents, shares
 from promptguard.linting import run as run_module
-from promptguard.linting import shares
 from promptguard.linting.check import Checker
+from promptguard.linting.contents import fix_data, fix_file
 from promptguard.linting.load import make_plan
 from promptguard.linting.result import FileResult, LintResult, Record
-from promptguard.linting.run import collect, exit_code, find_targets, fix_data, fix_file, lint_files
+from promptguard.linting.run import collect, exit_code, find_targets, lint_files
 from promptguard.linting.settings import MAX_BYTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -276,13 +277,12 @@ def test_nothing_is_written_where_the_changes_are_only_shown(folder: Path) -> No
 
 def test_a_file_that_changes_while_it_is_fixed_is_not_overwritten(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "a.j2").write_text("Be brief. \n")
-    fix_data = run_module.fix_data
 
     def slow(*arguments: object, **keywords: object) -> object:
         (folder / "a.j2").write_text("Mine.\n")
         return fix_data(*arguments, **keywords)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(run_module, "fix_data", slow)
+    monkeypatch.setattr(contents, "fix_data", slow)
     result, _ = fix("a.j2")
     assert [(item.code, item.message) for item in result.records] == [
         ("PG301", "a space at the end of the line"),

@@ -6,8 +6,8 @@ import pytest
 
 from promptguard.checks.base import Hit
 from promptguard.linting.check import Checker, check_file
+from promptguard.linting.contents import fix_data
 from promptguard.linting.result import FileResult
-from promptguard.linting.run import fix_data
 from promptguard.linting.settings import Settings
 
 CLOCK = "Today: {{ now() }}."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from promptguard.core.errors import ConfigError, InputError
-from promptguard.core.options import REPORT_FORMATS
+from promptguard.core.option_tables import REPORT_FORMATS
 from promptguard.replaying.result import Result
 from promptguard.report.files import FORMATS, check_target, parse_report_option, parse_report_options, render, show, write_report
 
