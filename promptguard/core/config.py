@@ -7,6 +7,7 @@ import os
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
+from promptguard.core.kept import read_kept, write_kept
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Mapping, MappingProxyType, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 API_KEY_VARIABLE = "PROMPTGUARD_API_KEY"
 _MAX_BYTES = 1 << 20
+_KEPT = "configurations"  # under which they are kept
+_MOST_KEPT = 16
+_LONGEST_KEPT = 1 << 16
 
 
 class Config(NamedTuple):
@@ -124,6 +128,29 @@ def _text(path: str) -> str:
 
 
 def _parse(path: str, text: str) -> dict[str, Any]:
+    """What a TOML text says.
+
+    It is kept, as to import the parser takes longer than all else that lint does for a small file.
+    """
+    import marshal
+
+    kept = read_kept(_KEPT)
+    try:
+        known = marshal.loads(kept[text])  # noqa: S302 - of the user's own
+    except (EOFError, KeyError, TypeError, ValueError):
+        known = None
+    if isinstance(known, dict):
+        return known
+    data = _parsed(path, text)
+    if len(text) <= _LONGEST_KEPT:
+        try:
+            write_kept(_KEPT, {**(kept if len(kept) < _MOST_KEPT else {}), text: marshal.dumps(data)})
+        except ValueError:  # there is a date in it
+            return data
+    return data
+
+
+def _parsed(path: str, text: str) -> dict[str, Any]:
     import sys
 
     if sys.version_info >= (3, 11):

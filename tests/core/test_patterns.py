@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from promptguard.core import patterns
+from promptguard.core.kept import _hash
 
 TEXT = "Today: {{ now() }} ünd 12:30,\r\n\t'a\\'b' 0xFF __x__ \u2028 <|im_end|> {% raw %} %{ }}"
 CACHE = f"promptguard/patterns.{sys.implementation.cache_tag}"
@@ -25,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def hashed(value: object) -> bytes:
     data = marshal.dumps(value)
-    return patterns._hash(data) + data
+    return _hash(data) + data
 
 
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +89,7 @@ def test_what_is_kept_is_found_again(cache: Path, monkeypatch: pytest.MonkeyPatc
     [
         b"",
         b"\xff",
-        patterns._hash(b""),
+        _hash(b""),
         *map(
             hashed,
             (
@@ -167,21 +168,3 @@ def test_what_other_versions_left_goes_when_there_is_too_much(cache: Path, monke
         _forget(monkeypatch)
     _, kept = marshal.loads(cache.read_bytes()[8:])
     assert set(kept) == {("a2", 0), ("a3", 0)}
-
-
-@pytest.mark.parametrize(
-    ("variables", "folder"),
-    [
-        ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, "/x"),
-        ({"XDG_CACHE_HOME": "x", "HOME": "/h"}, "/h/.cache"),
-        ({"HOME": "/h"}, "/h/.cache"),
-        ({}, None),
-        ({"HOME": "h"}, None),
-    ],
-)
-def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str | None) -> None:
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert patterns._path() == (f"{folder}/{CACHE}" if folder else None)
