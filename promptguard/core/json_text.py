@@ -69,6 +69,27 @@ loads_any_number = Decoder(parse_int=float).decode
 """The same with floats for integers, which may have any number of digits."""
 
 
+def dumps(value: object) -> str:
+    """``json.dumps(value, ensure_ascii=False, allow_nan=False)``.
+
+    Raises:
+        TypeError, ValueError, RecursionError: as there.
+    """
+    try:
+        from _json import encode_basestring, make_encoder
+
+        write = make_encoder(None, _refuse, encode_basestring, None, ": ", ", ", False, False, False)
+        return "".join(write(value, 0))
+    except Exception:  # another Python; json says what it is
+        import json
+
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _refuse(_value: object) -> object:
+    raise TypeError
+
+
 def quote(text: str) -> str:
     """``json.dumps(text, ensure_ascii=False)``."""
     return str(_writers()[0](text))

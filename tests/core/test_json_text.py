@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -50,6 +52,35 @@ def test_values_and_errors_are_those_of_json(hooks: dict[str, Any], text: str) -
 @given(TEXTS)
 def test_loads_is_that_of_json(text: str) -> None:
     assert outcome(json_text.loads, text) == outcome(json.JSONDecoder().decode, text)
+
+
+ODD = [{"a": object()}, [float("nan")], {1: None, False: 2.5}, {(1,): 2}, (1, "\ud800"), -0.0, 10**400]
+
+
+@given(VALUES)
+@example(ODD[2])
+def test_values_are_written_as_json_does_it(value: Any) -> None:
+    write = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+    assert outcome(json_text.dumps, value) == outcome(write, value)
+
+
+@pytest.mark.parametrize("value", ODD, ids=range(len(ODD)))
+def test_errors_in_writing_are_those_of_json(value: Any) -> None:
+    def said(write: Any) -> Any:
+        try:
+            return write(value)
+        except (TypeError, ValueError) as error:
+            return type(error), str(error)
+
+    assert said(json_text.dumps) == said(partial(json.dumps, ensure_ascii=False, allow_nan=False))
+
+
+def test_values_are_written_without_json() -> None:
+    code = "import sys; from promptguard.core.json_text import dumps; print(dumps({'a': [1.5, 'é']}), 'json' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", env={**os.environ, "PYTHONUTF8": "1"}
+    )
+    assert done.stdout == '{"a": [1.5, "é"]} False\n'
 
 
 @given(st.text(st.characters(), max_size=12))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from promptguard.core.light import Iterator
 from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import cost, mend
 from promptguard.report.plain import visible

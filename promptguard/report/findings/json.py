@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 from promptguard import __version__
-from promptguard.core.light import Any
+from promptguard.core.json_text import dumps
+from promptguard.core.light import Any, Iterator
 from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import by_rule, count
 
@@ -17,14 +15,10 @@ VERSION = 1
 def render(result: LintResult) -> Iterator[str]:
     """One JSON object, keys always in the same order, a line for each finding, a line feed at its end."""
     tool = {"name": "promptguard", "version": __version__}
-    yield f'{{"version": {VERSION}, "tool": {_text(tool)}, "findings": ['
+    yield f'{{"version": {VERSION}, "tool": {dumps(tool)}, "findings": ['
     for index, record in enumerate(result.records):
-        yield ("\n" if index == 0 else ",\n") + _text(finding(record))
-    yield ("\n" if result.records else "") + f'], "summary": {_text(summary(result))}}}\n'
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        yield ("\n" if index == 0 else ",\n") + dumps(finding(record))
+    yield ("\n" if result.records else "") + f'], "summary": {dumps(summary(result))}}}\n'
 
 
 def finding(record: Record) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
 from itertools import groupby
 
+from promptguard.core.light import Iterator
 from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import cost, mend, summary, where
 from promptguard.report.plain import visible

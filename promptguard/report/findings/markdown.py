@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
+from promptguard.core.light import Iterator
 from promptguard.linting.result import LintResult, Record
 from promptguard.report.findings.words import count, findings, mend, plural, summary, where
 from promptguard.report.markdown import code, escape
