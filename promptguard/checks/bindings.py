@@ -287,7 +287,7 @@ class Bindings(Flow):
             macro.printed = ()  # a macro that calls itself prints nothing more
             scope = Scope(macro.scope)
             for number, target in enumerate(macro.section.tag.targets):
-                scope.names[target] = Value((Origin(UNKNOWN_VARIABLE, -1, -1, parameter=number),))
+                scope.names[target] = Value((Origin(UNKNOWN_VARIABLE, -1, -1, parameter=(macro.section.start, number)),))
             scope.names["caller"] = FIXED
             self._depth += _MACRO_DEPTH
             macro.printed = self._captured(macro.section.body, scope)
@@ -319,12 +319,13 @@ class Bindings(Flow):
         found: list[tuple[Origin, ...]] = []
         for printed in self._printed_by(macro):
             for origin in printed.origins:
-                if origin.parameter is None:
+                owner, number = origin.parameter or (-1, -1)
+                if owner != macro.section.start:  # it is none, or of a macro that this one stands in
                     found.append((origin,))
-                elif origin.parameter in given:
-                    found.append(given[origin.parameter])
-                elif origin.parameter >= first_default >= 0:
-                    default = tag.expressions[origin.parameter - first_default]
+                elif number in given:
+                    found.append(given[number])
+                elif number >= first_default >= 0:
+                    default = tag.expressions[number - first_default]
                     found.append(self.evaluate(default, macro.scope).origins)
         return Value(joined(found))
 

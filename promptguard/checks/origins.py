@@ -22,7 +22,7 @@ class Origin(NamedTuple):
         declared: the configuration says that it changes.
         element: it is one item of what the expression makes, as a loop binds it.
         pattern: the literal format that it is written with, as a time.
-        parameter: of the macro that is looked at, by number.
+        parameter: of a macro: where that begins, and the number of the parameter.
     """
 
     nature: Nature
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
     declared: bool = False
     element: bool = False
     pattern: Const | None = None
-    parameter: int | None = None
+    parameter: tuple[int, int] | None = None
 
 
 def joined(groups: Iterable[tuple[Origin, ...]]) -> tuple[Origin, ...]:

@@ -12,6 +12,7 @@ SILENT = [
     "{% set now, cwd = 'x', 'y' %}{{ now }}{{ cwd }}",
     "{% with now = 'x' %}{{ now }}{% endwith %}",
     "{% macro m(now) %}{{ now }}{% endmacro %}{{ m('x') }}{{ m(now='y') }}",
+    "{% macro m(x, y) %}{% macro n(a, b=1) %}{{ y }}{% endmacro %}{{ n(now(), now()) }}{% endmacro %}{{ m(now(), 1) }}",
     "{% macro m(a, now='x') %}{{ now }}{% endmacro %}{{ m('y') }}",
     "{% for now in ['x', 'y'] %}{{ now }}{% endfor %}",
     "{% for user in [{'name': 'Ann'}] %}{{ user.name }}{% endfor %}",
@@ -50,6 +51,14 @@ FOLLOWED = [
     ("{% macro m() %}{{ now() }}{% endmacro %}{{ m() }}", "{{ m() }}"),
     ("{% macro m() %}{{ n() }}{% endmacro %}{% macro n() %}{{ now() }}{% endmacro %}{{ m() }}", "{{ m() }}"),
     ("{% macro m() %}{{ now() }}{% endmacro %}", "{{ now() }}"),
+    (
+        "{% macro m(x, t) %}{% macro n(a=1) %}{{ t }}{% endmacro %}{{ n() }}{{ n(2) }}{% endmacro %}{{ m(1, now()) }}",
+        "{{ m(1, now()) }}",
+    ),
+    (
+        "{% macro m(x, t) %}{% macro n(a, b=x) %}{{ b }}{% endmacro %}{{ n(now()) }}{% endmacro %}{{ m(now(), 1) }}",
+        "{{ m(now(), 1) }}",
+    ),
     ("{% macro m() %}{{ caller() }}{% endmacro %}{% call m() %}{{ now() }}{% endcall %}", "{{ now() }}"),
     ("{% macro m(t) %}{{ t }}{% endmacro %}{% call m(now()) %}x{% endcall %}", "{% call m(now()) %}"),
     ("{% set ns = namespace(t='') %}{% for x in y %}{% set ns.t = now() %}{% endfor %}{{ ns.t }}", "{{ ns.t }}"),
