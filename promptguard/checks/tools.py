@@ -13,8 +13,8 @@ from promptguard.core.json_text import escape
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, lru_cache, regex
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import parse
+from promptguard.parse.tool_marks import is_json_lines
 from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools
-from promptguard.toolschema.marks import is_json_lines
 from promptguard.toolschema.visit import visit
 
 if TYPE_CHECKING:

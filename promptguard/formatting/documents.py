@@ -16,9 +16,9 @@ from promptguard.formatting.result import NO_TOOLS, Document, Options
 from promptguard.formatting.yaml_document import format_yaml, tool_values, yaml_values
 from promptguard.parse.json import index
 from promptguard.parse.strict import parse
+from promptguard.parse.tool_marks import is_json_lines, seems_tools, should_parse
 from promptguard.toolschema.dialects import describe_record
 from promptguard.toolschema.document import Note, format_lines, format_text, holds_tools, read
-from promptguard.toolschema.marks import is_json_lines, seems_tools, should_parse
 
 Kind = Literal["json", "jsonl", "yaml"]
 

@@ -11,7 +11,7 @@ from promptguard.core.errors import InputError, PromptguardError
 from promptguard.core.files import decode_text, read_head, rewrite_file
 from promptguard.formatting.documents import format_document, kind_of, reason_to_pass
 from promptguard.formatting.result import NO_TOOLS, Options, Outcome, Status
-from promptguard.toolschema.marks import may_hold_tools, says_tools, seems_tools
+from promptguard.parse.tool_marks import may_hold_tools, says_tools, seems_tools
 
 _HEAD = 1 << 16
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from promptguard.checks.base import Block, Document
 from promptguard.core.light import Callable, lru_cache
 from promptguard.core.source import Source
-from promptguard.linting.reading.evidence import begins_like_prompt, head_begins_like_prompt, is_foreign_text
 from promptguard.linting.reading.names import (
     FileKind,
     file_kind,
@@ -39,6 +38,8 @@ def may_hold_prompt(path: str, head: bytes) -> bool:
     if b"\0" in head:
         return False
     if kind == "text":
+        from promptguard.linting.reading.evidence import head_begins_like_prompt
+
         held = says_prompt(path) or _MARK_BYTES in head or (head_begins_like_prompt(head) and not is_for_people(path))
     elif kind == "jinja":
         held = not is_foreign_template(path)
@@ -161,6 +162,8 @@ def _jinja(path: str, text: str, origin: Origin, base: Block, *, declared: bool)
         return [make_document(Source(path, text, "chat-template"), origin, base, "jinja")]
     start = _behind_front_matter(text)
     if not declared:
+        from promptguard.linting.reading.evidence import begins_like_prompt, is_foreign_text
+
         if is_foreign_template(path):
             return []
         if inner_suffix(path) == "json":
@@ -187,12 +190,14 @@ def _behind_front_matter(text: str) -> int:
 
 
 def _emits_tools(text: str) -> bool:
-    from promptguard.toolschema.marks import seems_tools
+    from promptguard.parse.tool_marks import seems_tools
 
     return seems_tools(text, "json")
 
 
 def _text(path: str, text: str, origin: Origin, base: Block, *, declared: bool) -> list[Document]:
+    from promptguard.linting.reading.evidence import begins_like_prompt
+
     start = _behind_front_matter(text)
     if not (
         declared

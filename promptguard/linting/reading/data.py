@@ -22,7 +22,7 @@ from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
 from promptguard.linting.reading.strings import PromptString, Value, ValueKind, child_pointer, prompt_strings, texts
 from promptguard.linting.reading.syntax import guess_syntax
-from promptguard.toolschema.marks import is_json_lines, may_hold_tools, says_tools, seems_tools, should_parse
+from promptguard.parse.tool_marks import is_json_lines, may_hold_tools, says_tools, seems_tools, should_parse
 
 if TYPE_CHECKING:
     from promptguard.linting.reading.beside import Beside

@@ -6,7 +6,6 @@ from promptguard.checks.base import Block, Document, Embedding, Kind, Placeholde
 from promptguard.core.light import TYPE_CHECKING, Mapping, MappingProxyType, NamedTuple, Sequence
 from promptguard.core.source import Source
 from promptguard.linting.reading.blocks import Switch, chat_marks, comment_marks, in_texts, regions, role_lines, template_blocks
-from promptguard.linting.reading.evidence import is_chat_template
 
 if TYPE_CHECKING:
     from promptguard.parse.template_nodes import Template
@@ -71,7 +70,7 @@ def make_document(
         from promptguard.parse.template_nodes import outputs
 
         template = parse_template(_blanked(text, start))
-        if source.kind == "chat-template" or (source.kind == "jinja" and is_chat_template(template)):
+        if source.kind == "chat-template" or (source.kind == "jinja" and _is_chat_template(template)):
             kind, base = "chat-template", origin.block or "system"
         switches = template_blocks(template, base)
         placeholders = [Placeholder(node.start, node.end, node.expression) for node in outputs(template)]
@@ -99,6 +98,12 @@ def make_document(
         prompt=origin.prompt,
         bom=origin.bom,
     )
+
+
+def _is_chat_template(template: Template) -> bool:
+    from promptguard.linting.reading.evidence import is_chat_template  # the templates in other files do without
+
+    return is_chat_template(template)
 
 
 def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool, verbatim: bool, start: int) -> Document:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from promptguard.checks.base import Block, Syntax
 from promptguard.core.light import Iterator, Literal, Mapping, NamedTuple, regex
 from promptguard.linting.reading.blocks import ROLES
-from promptguard.linting.reading.evidence import begins_like_prompt, is_foreign_text
 from promptguard.linting.reading.names import words
 from promptguard.linting.reading.syntax import guess_syntax
 
@@ -268,9 +267,9 @@ class _Finder:
         if key in _CERTAIN:
             return template or self._lenient or not beside_messages
         if key.endswith(("_prompt", "_prompt_template")) and key != "negative_prompt":
-            return self._sure or begins_like_prompt(text)  # else it may be a question to somebody at a terminal
+            return self._sure or _begins_like_prompt(text)  # else it may be a question to somebody at a terminal
         if at_top and key in _AT_TOP and _is_prose(text) and guess_syntax(text) in ("jinja", "mustache"):
-            return not is_foreign_text(text)
+            return not _is_foreign(text)
         if key in _POSSIBLE:
             return about_prompts and (template or self._lenient)
         return self._sure and at_top and key not in _NOT_PROMPTS and (template or _is_long(text))
@@ -330,7 +329,19 @@ def _is_prose(text: str) -> bool:
 
 
 def _is_long(text: str) -> bool:
-    return len(text) >= _LONG or "\n" in text.strip() or begins_like_prompt(text)
+    return len(text) >= _LONG or "\n" in text.strip() or _begins_like_prompt(text)
+
+
+def _begins_like_prompt(text: str) -> bool:
+    from promptguard.linting.reading.evidence import begins_like_prompt  # a file that says what it is does without
+
+    return begins_like_prompt(text)
+
+
+def _is_foreign(text: str) -> bool:
+    from promptguard.linting.reading.evidence import is_foreign_text  # likewise
+
+    return is_foreign_text(text)
 
 
 def _snake(name: str) -> str:

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptguard.toolschema.marks import is_json_lines
+from promptguard.parse.tool_marks import is_json_lines
 
 LINES = st.sampled_from(
     ["{}", '{"a": 1}', "[1, 2]", "{", "[", "]", "}", '"x"', '"', "1", " ", "", "\xa0{}", "[]\xa0", "\t[]\r", "[1]]"]
