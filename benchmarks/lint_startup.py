@@ -3,7 +3,8 @@
 The commands are run as the scripts that pip writes for them: the one of pip 26, which imports nothing but the command, and the
 one of earlier pips, whose ``import re`` makes ``--version`` slower. Two small files are checked: a clean one, and one with a
 finding, for which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them,
-and with ``--no-cache``. With the script of pip 26 and ``--no-cache``, small files of all other kinds are checked as well.
+and with ``--no-cache``. With the script of pip 26 and ``--no-cache``, small files of all other kinds are checked as well, and one
+with a configuration and one for a program.
 
 Processor time is compared, each run with that of ``--version`` next to it, and the median of many is given: neither other work
 nor the frequency of the processor shows. Clock time is printed too.
@@ -62,6 +63,7 @@ services:
     image: llama
     command: llama-server -m a.gguf --port 8080
 """
+CONFIGURATION = '[lint]\nignore = ["PG106"]\n\n[[prompts]]\npath = "clean.j2"\nstable = ["company"]\n'
 KINDS = {  # name, text, findings
     "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", 0),
     "text": ("system.txt", "You are a support agent.\n\nUse the tools.\n", 0),
@@ -111,9 +113,13 @@ def main() -> int:
                 commands[pip, f"lint, {what}, in the cache"] = [*lint, "--cache-dir", "all"]
                 commands[pip, f"lint, {what}, --no-cache"] = [*lint, "--no-cache"]
                 commands[pip, f"lint, {what}, {COMPILES}"] = [*lint, "--no-cache"]
-        for kind, (name, _, _) in KINDS.items():
-            commands[SCRIPTS["newer"], f"lint, {kind}, --no-cache"] = ["newer", "lint", "--no-cache", name]
+        kinds = {kind: [name] for kind, (name, _, _) in KINDS.items()}
+        kinds["a configuration"] = ["clean.j2", "--config", "settings.toml"]
+        kinds["a finding, as JSON"] = ["found.j2", "--output-format", "json"]
+        for kind, arguments in kinds.items():
+            commands[SCRIPTS["newer"], f"lint, {kind}, --no-cache"] = ["newer", "lint", "--no-cache", *arguments]
         os.chdir(folder)
+        Path("settings.toml").write_text(CONFIGURATION)
         others = [f"other_{number}.j2" for number in range(OTHERS)]
         for name in others:
             Path(name).write_text(CLEAN)
