@@ -70,7 +70,8 @@ def check_order(document: Document, parts: Sequence[Part]) -> Iterator[Hit]:
             yield _unsorted(document, part, pointer, order)
         disorder = _misplaced(document, part, canonical, orders)
         if part.form is not None:
-            disorder = _text_disorder(document, part, disorder, marked=bool(orders) and '"cache_control"' in document.text)
+            marked = bool(orders) and '"cache_control"' in document.text
+            disorder = _text_disorder(document, part, canonical, disorder, marked=marked)
         if disorder is not None:
             found.append(disorder)
     if found:
@@ -183,26 +184,29 @@ def _moved(document: Document, place: Range, other: str, pointer: str) -> _Disor
     return _Disorder(*place, message, pointer, is_order=True)
 
 
-def _text_disorder(document: Document, part: Part, disorder: _Disorder | None, *, marked: bool) -> _Disorder | None:
+def _text_disorder(
+    document: Document, part: Part, canonical: Any, disorder: _Disorder | None, *, marked: bool
+) -> _Disorder | None:
     """The disorder of a JSON text with the edit that mends it; without one of keys, that of its layout."""
     text = document.text[part.start : part.end]
     if disorder is None:
-        own = _printed(part.value, "\n") + "\n" if part.form == "file" else _printed(part.value)
+        own = _in_form(part, part.value)
         wire = text.rstrip("\r\n")
         if own == text or ("\n" not in wire and _printed(part.value) == wire):
             return None
         start, end = _first_difference(text, own)
         message = "the layout is not canonical: other white space, escapes or numbers than promptguard format writes"
         disorder = _Disorder(part.start + start, part.start + end, message, "", is_order=False)
-    assert part.form is not None
-    from promptguard.toolschema.document import format_text
+    return disorder._replace(edit=_edit(part.start, text, _in_form(part, canonical)), safe=not marked)
 
-    canonical = format_text(text, path=document.source.path, form=part.form).text
-    return disorder._replace(edit=_edit(part.start, text, canonical), safe=not marked)
+
+def _in_form(part: Part, value: Any) -> str:
+    """A value of a JSON text as ``promptguard format`` prints it, which imports much more to do so."""
+    return _printed(value, "\n") + "\n" if part.form == "file" else _printed(value)
 
 
 def _printed(value: Any, line: str = "") -> str:
-    """A value that was read with exact numbers, as ``promptguard format`` prints it.
+    """A value that was read with exact numbers as canonical JSON.
 
     Args:
         value: nested no deeper than ``parse.strict`` lets pass.

@@ -1,12 +1,15 @@
 """The functions of ``re``, for patterns that are part of the program: each is compiled once, not once in every process.
 
 To import ``re`` and to compile the dozen patterns that a small file needs takes as long as all else that ``promptguard lint``
-does for it, and lint starts with every commit. So the code of a compiled pattern is kept (see ``core/kept.py``), and the next
-process gives it to ``_sre``, the matcher below ``re``. Both are internals of CPython: where anything is not as expected
-``re.compile`` does it.
+does for it, and lint starts with every commit. So the code of such patterns comes with promptguard, for each Python in its own
+file (scripts/build_patterns.py makes it), as pip keeps the code of modules; that of others is kept when it was first made (see
+``core/kept.py``). It is given to ``_sre``, the matcher below ``re``. Both are internals of CPython: where anything is not as
+expected ``re.compile`` does it.
 """
 
 from __future__ import annotations
+
+import sys
 
 from promptguard.core.kept import kept_path, read_kept, write_kept
 
@@ -25,7 +28,8 @@ _MOST = 400  # patterns that are kept: where there are more, other versions left
 _NAME = "patterns"  # under which they are kept
 
 _patterns: dict[tuple[str | bytes, int], Pattern[Any]] = {}
-_kept: dict[tuple[str | bytes, int], bytes] | None = None  # what other processes compiled; None: not read yet
+_delivered: dict[tuple[str | bytes, int], bytes] | None = None  # what comes with promptguard; None: not read yet
+_kept: dict[tuple[str | bytes, int], bytes] | None = None  # what other processes compiled
 _new: list[tuple[str | bytes, int]] = []  # what this one did
 
 
@@ -78,7 +82,7 @@ def keep() -> None:
     if not _new or kept_path(_NAME) is None:
         return
     try:
-        made = {(pattern, int(flags)): _code(pattern, int(flags)) for pattern, flags in _new}
+        made = {(pattern, int(flags)): pattern_code(pattern, int(flags)) for pattern, flags in _new}
     except Exception:  # of internals nothing is promised
         return
     kept = (_kept or {}) if len(_kept or {}) + len(made) <= _MOST else {}
@@ -93,10 +97,14 @@ def _anew(key: tuple[str | bytes, int]) -> Pattern[Any]:
 
 
 def _from_kept(key: tuple[str | bytes, int]) -> Pattern[Any] | None:
-    global _kept  # noqa: PLW0603 - a process reads it once
-    if _kept is None:
-        _kept = read_kept(_NAME)
-    code = _kept.get(key)
+    global _delivered, _kept  # noqa: PLW0603 - a process reads them once
+    if _delivered is None:
+        _delivered = _read_delivered()
+    code = _delivered.get(key)
+    if code is None:
+        if _kept is None:
+            _kept = read_kept(_NAME)
+        code = _kept.get(key)
     if code is None:
         return None
     import marshal
@@ -111,7 +119,30 @@ def _from_kept(key: tuple[str | bytes, int]) -> Pattern[Any] | None:
     return found
 
 
-def _code(pattern: str | bytes, flags: int) -> bytes:
+def _read_delivered() -> dict[tuple[str | bytes, int], bytes]:
+    import marshal
+
+    try:
+        with open(delivered_path(), "rb") as file:  # noqa: PTH123 - pathlib takes longer to import
+            form, codes = marshal.loads(file.read())  # noqa: S302 - as the code of the modules beside it
+        return codes if form == code_form() else {}
+    except Exception:  # of internals nothing is promised
+        return {}
+
+
+def delivered_path() -> str:
+    """The file of the codes that come with promptguard for this Python; there may be none."""
+    return f"{__file__[: -len('patterns.py')]}pattern_codes/{sys.implementation.cache_tag}.bin"
+
+
+def code_form() -> tuple[int, int, str]:
+    """What says whether a code is for this Python: the version of the form, the size of its words, their byte order."""
+    import _sre
+
+    return _sre.MAGIC, _sre.CODESIZE, sys.byteorder
+
+
+def pattern_code(pattern: str | bytes, flags: int) -> bytes:
     """What ``re.compile`` would give to ``_sre.compile`` behind the pattern: flags, code, groups, and their names both ways."""
     import marshal
     from array import array

@@ -13,6 +13,7 @@ from promptguard.core import patterns
 from promptguard.core.kept import _hash
 
 TEXT = "Today: {{ now() }} ünd 12:30,\r\n\t'a\\'b' 0xFF __x__ \u2028 <|im_end|> {% raw %} %{ }}"
+WITH_CODES = ((3, 10), (3, 11), (3, 12), (3, 13))
 CACHE = f"promptguard/patterns.{sys.implementation.cache_tag}"
 
 
@@ -31,6 +32,7 @@ def hashed(value: object) -> bytes:
 
 def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "_patterns", {})
+    monkeypatch.setattr(patterns, "_delivered", {})
     monkeypatch.setattr(patterns, "_kept", None)
     monkeypatch.setattr(patterns, "_new", [])
 
@@ -55,9 +57,11 @@ def _used_by_lint(folder: Path) -> dict[tuple[str | bytes, int], bytes]:
 
 def test_a_kept_pattern_is_what_re_compiles(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = _used_by_lint(tmp_path)
-    assert len(kept) > 30
+    delivered = patterns._read_delivered()
+    assert len(kept) > 10
+    monkeypatch.setattr(patterns, "_delivered", delivered)
     monkeypatch.setattr(patterns, "_kept", kept)
-    for pattern, flags in kept:
+    for pattern, flags in {**delivered, **kept}:
         mine, theirs = patterns.compile(pattern, flags), re.compile(pattern, flags)
         assert (mine.flags, mine.groups, mine.groupindex) == (theirs.flags, theirs.groups, theirs.groupindex)
         text = TEXT.encode() if isinstance(pattern, bytes) else TEXT
@@ -73,6 +77,33 @@ def test_the_next_process_does_without_re(tmp_path: Path) -> None:
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {check}"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.j2", "You are {{ name }}. Call within 24 hours.\n"),
+        ("a.j2", "You are {{ name }}. Today: {{ now() }}\nUse tools.\n"),
+        ("a.md", "You are {{ name }}.\n"),
+        ("prompts.yaml", 'system: |\n  You are {{ name }}. Today: {{ now() }}\nuser: "{{ question }}"\n'),
+        ("tools.json", '[{"name": "a", "description": "b", "input_schema": {"type": "object"}}]\n'),
+        ("run.sh", "llama-server -m a.gguf\n"),
+    ],
+)
+def test_a_small_file_does_without_re_where_nothing_is_kept(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    check = f"from promptguard.cli.main import _run; _run(['lint', '--no-cache', {name!r}]); print('re' in sys.modules)"
+    command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {check}"]
+    environment = {"XDG_CACHE_HOME": str(tmp_path / name)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == str(sys.version_info[:2] not in WITH_CODES)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", marshal.dumps(1), marshal.dumps(((1, 4, "little"), {("a+", 0): b"x"}))])
+def test_codes_that_are_not_for_this_python_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    (tmp_path / "codes").write_bytes(content)
+    monkeypatch.setattr(patterns, "delivered_path", lambda: str(tmp_path / "codes"))
+    assert patterns._read_delivered() == {}
 
 
 def test_what_is_kept_is_found_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
