@@ -32,17 +32,25 @@ FILES = {  # name and text of files of every kind, without findings and with som
     "clean.j2": JINJA,
     "found.j2": JINJA.replace("Use", NOW),
     "pasted.j2": f"{JINJA}Session: 3f2504e0-4f89-41d3-9a0c-0305e82c3301, 2026-01-02T03:04:05Z \n",
+    "times.j2": JINJA.replace(
+        "Use", "{# v2 #}At {{ now().strftime('%Y-%m-%d %H:%M') }}, {{ then | date('d.m.Y') }}, {{ x['a b'] }}"
+    ),
+    "words.j2": JINJA.replace("You", "{% set a = 1 %}Language: Deutsch für\u200b {{ user_name }} <|im_end|>\n").replace(
+        "Use", NOW
+    ),
+    "known.j2": "{# promptguard: block=user #}\n{{ now() }} {# promptguard: ignore[PG101] #}\n",
     "clean.md": "# Role\n\nYou are a support agent for {{ company }}.\n\n```\nx\n```\n\nUse the `tools`.\n",
     "clean.txt": "You are a support agent.\n\nUse the tools.\n",
     "clean.prompty": "---\nname: x\n---\nsystem:\nYou are a helper for {{ company }}.\n",
     "prompt.json": '{"system": "You are a helper for {{ company }}.\\n", "user": "x"}\n',
     "tools.json": f"[{TOOL}]\n",
+    "wrong.tools.json": f"[{TOOL.replace('The time', '{{ now() }} at 2026-01-02T03:04:05Z')}, {TOOL}]\n",
     "tools.jsonl": f"{TOOL}\n",
     "prompts.yaml": YAML,
     "found.yaml": YAML.replace("Use", NOW.replace("\n", "\n  ")),
     "tools.yaml": "- name: a\n  description: The time.\n  parameters:\n    type: object\n    properties: {}\n",
     "compose.yaml": "services:\n  model:\n    image: llama\n    command: llama-server -m a.gguf --port 8080\n",
-    "run.sh": "#!/bin/sh\nexec llama-server -m a.gguf --port 8080\n",
+    "run.sh": "#!/bin/sh\nexec llama-server -m a.gguf --port 8080 -c 8192 -np 4 --cache-reuse 256\n",
     "Dockerfile": 'FROM llama\nCMD ["llama-server", "-m", "a.gguf"]\n',
 }
 
