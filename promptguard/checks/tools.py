@@ -126,7 +126,7 @@ def _yaml_lists(source: Source) -> tuple[Stream, dict[int, Node]]:
 def _read_node(document: Document, stream: Stream, root: Node) -> _Read:
     from promptguard.parse.yaml import check_json, merged, python_value
 
-    kept = "comments" if stream.comment is not None else "anchors" if stream.anchor is not None else None
+    kept = "comments" if stream.comments else "anchors" if stream.anchor is not None else None
     again = _duplicates(document, YAMLPlaces(document.text, root))
     strict = not again and stream.tag is None and not _merges(root)
     try:

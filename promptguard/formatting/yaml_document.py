@@ -138,7 +138,7 @@ def _obstacle(stream: Stream) -> str | None:
     """Why a rewrite would lose something."""
     key = long_key(stream.documents[0])
     for place, what in (
-        (stream.comment, "comments"),
+        (next(iter(stream.comments), None), "comments"),
         (stream.anchor, "anchors"),
         (stream.documents[1].start if len(stream.documents) > 1 else None, "several documents"),
         (key.start if key is not None else None, f"a key of more than {MAX_KEY:,} characters"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import Document
+from promptguard.checks.base import Document, Kind
 from promptguard.checks.selectors import resolve
 from promptguard.core import patterns as re
-from promptguard.core.errors import ConfigError
+from promptguard.core.errors import ConfigError, InputError
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.light import Iterator, Sequence, bisect_right, regex
 from promptguard.core.source import Source, Span
@@ -107,6 +107,68 @@ class _Lines:
         return bisect_right(self.strings, start) == bisect_right(self.strings, end - 1)
 
 
+class _Places:
+    """Where comments can stand in a file.
+
+    Args:
+        file: the file.
+        documents: what was read from it.
+    """
+
+    __slots__ = ("_comments", "_file", "_is_known", "_prompts", "_templates")
+
+    def __init__(self, file: Source, documents: Sequence[Document]) -> None:
+        self._file = file
+        self._comments: frozenset[int] = frozenset()  # of YAML: where they begin
+        self._is_known = False
+        if file.kind == "yaml" and DIRECTIVE in file.text:
+            from promptguard.parse.yaml import read_yaml
+
+            try:
+                self._comments = frozenset(read_yaml(file).comments)
+                self._is_known = True
+            except InputError:  # it is broken, which is a finding
+                self._is_known = False
+        self._templates = _Ranges(documents, ("prompt", "tools"))
+        self._prompts = _Ranges(documents, ("prompt",))
+
+    def holds_comment(self, at: int) -> bool:
+        """Whether ``#`` begins a comment: in YAML, front matter and shell files, not in a text that a model reads."""
+        if self._file.kind == "json" or (at and not self._file.text[at - 1].isspace()):
+            return False
+        return at in self._comments if self._is_known else not self._prompts.hold(at)
+
+    def holds_template(self, at: int) -> bool:
+        """Whether ``{#`` and the like begin a comment: in a string of JSON or YAML only where a model reads it."""
+        return self._file.kind not in ("json", "yaml") or self._templates.hold(at)
+
+
+class _Ranges:
+    """The ranges of a file that documents of some kinds take."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, documents: Sequence[Document], kinds: Sequence[Kind]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        found = (
+            document.embedding.span(region.start, region.end) if document.embedding is not None else region
+            for document in documents
+            if document.kind in kinds
+            for region in document.regions
+        )
+        for start, end in sorted((each.start, each.end) for each in found):
+            if self._ends and start < self._ends[-1]:
+                self._ends[-1] = max(end, self._ends[-1])
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def hold(self, at: int) -> bool:
+        number = bisect_right(self._starts, at) - 1
+        return number >= 0 and at < self._ends[number]
+
+
 class _Comment:
     """One comment. ``line``: the one that it is about, 0 where none follows, ``None`` for the whole file. ``codes``: ``None`` for
     every rule.
@@ -145,7 +207,8 @@ class Suppressions:
         self._file = file
         self._documents = documents
         self._lines = _Lines(file)
-        self._all = list(_comments(file, self._lines, documents))
+        self._places = _Places(file, documents)
+        self._all = list(_comments(file, self._lines, self._places))
         self._of_line: dict[int | None, list[_Comment]] = {}
         for comment in self._all:
             self._of_line.setdefault(comment.line, []).append(comment)
@@ -170,7 +233,7 @@ class Suppressions:
     def problems(self) -> Iterator[Problem]:
         """What does nothing, once all findings have been asked for."""
         text = self._file.text
-        yield from _unknown(self._file, self._lines, self._documents)
+        yield from _unknown(self._file, self._lines, self._places, self._documents)
         for comment in self._all:
             start, end = comment.directive
             if comment.codes is None:
@@ -211,9 +274,9 @@ def _without_code(comment: _Comment, index: int) -> Fix:
     return Fix(f"Remove `{codes[index].text}`", (Edit(span, ""),), "safe")
 
 
-def _comments(file: Source, lines: _Lines, documents: Sequence[Document]) -> Iterator[_Comment]:
+def _comments(file: Source, lines: _Lines, places: _Places) -> Iterator[_Comment]:
     text = file.text
-    found = [comment for match in _DIRECTIVE.finditer(text) if (comment := _comment(file, lines, documents, match)) is not None]
+    found = [comment for match in _DIRECTIVE.finditer(text) if (comment := _comment(file, lines, places, match)) is not None]
     next_line: dict[int, int] = {}  # behind a line that holds nothing but a comment
     for comment in reversed(found):
         line, last = lines.number(comment.start), lines.number(comment.end - 1)
@@ -225,8 +288,8 @@ def _comments(file: Source, lines: _Lines, documents: Sequence[Document]) -> Ite
     yield from found
 
 
-def _comment(file: Source, lines: _Lines, documents: Sequence[Document], match: re.Match[str]) -> _Comment | None:
-    place = _comment_around(file, lines, documents, match)
+def _comment(file: Source, lines: _Lines, places: _Places, match: re.Match[str]) -> _Comment | None:
+    place = _comment_around(file, lines, places, match)
     if place is None:
         return None
     codes = None
@@ -238,7 +301,7 @@ def _comment(file: Source, lines: _Lines, documents: Sequence[Document], match: 
     return _Comment(*place, match.span(), codes)
 
 
-def _comment_around(file: Source, lines: _Lines, documents: Sequence[Document], match: re.Match[str]) -> tuple[int, int] | None:
+def _comment_around(file: Source, lines: _Lines, places: _Places, match: re.Match[str]) -> tuple[int, int] | None:
     """The range of the comment that begins with what was matched; ``None`` where there is none."""
     text = file.text
     opening = _OPENING.search(text, max(0, match.start() - 26), match.start())
@@ -246,7 +309,7 @@ def _comment_around(file: Source, lines: _Lines, documents: Sequence[Document], 
         return None
     closing = _CLOSING.get(opening[0][:2])
     if closing is None:
-        if not _is_host_comment(file, documents, opening.start()):
+        if not places.holds_comment(opening.start()):
             return None
         end = lines.content_end(lines.number(match.end()))
     else:
@@ -254,16 +317,16 @@ def _comment_around(file: Source, lines: _Lines, documents: Sequence[Document], 
         if end < 0:
             return None
         end += len(closing)
-        if not lines.are_one_text(opening.start(), end):
+        if not lines.are_one_text(opening.start(), end) or not places.holds_template(opening.start()):
             return None
     return opening.start(), end
 
 
-def _unknown(file: Source, lines: _Lines, documents: Sequence[Document]) -> Iterator[Problem]:
+def _unknown(file: Source, lines: _Lines, places: _Places, documents: Sequence[Document]) -> Iterator[Problem]:
     """Comments that say something like a directive: one in brackets or without more words, or nearly the name of one."""
     quoted: list[tuple[int, int]] | None = None
     for match in _UNKNOWN.finditer(file.text):
-        if _comment_around(file, lines, documents, match) is None:
+        if _comment_around(file, lines, places, match) is None:
             continue
         if quoted is None:
             from promptguard.parse.markdown import code_ranges
@@ -284,20 +347,6 @@ def _raw_ranges(documents: Sequence[Document]) -> Iterator[tuple[int, int]]:
         if document.template is not None and document.embedding is None:
             nodes = (node for top in document.template.body for node in top.walk())
             yield from ((node.start, node.end) for node in nodes if isinstance(node, Text) and node.raw)
-
-
-def _is_host_comment(file: Source, documents: Sequence[Document], at: int) -> bool:
-    """Whether ``#`` begins a comment: in YAML, front matter and shell files, not in a text that a model reads."""
-    if file.kind == "json" or (at and not file.text[at - 1].isspace()):
-        return False
-    for document in documents:
-        if document.kind != "prompt":
-            continue
-        for region in document.regions:
-            span = document.embedding.span(region.start, region.end) if document.embedding is not None else region
-            if span.start <= at < span.end:
-                return False
-    return True
 
 
 def _alone(file: Source, lines: _Lines, comment: _Comment) -> bool:

@@ -59,14 +59,15 @@ class Stream(NamedTuple):
     Attributes:
         source: the text.
         documents: the root of each document.
-        comment, anchor, tag: where the first of them stands, ``None`` where there is none. A ``%`` directive counts as a tag.
+        comments: where each begins, in order.
+        anchor, tag: where the first of them stands, ``None`` where there is none. A ``%`` directive counts as a tag.
     """
 
     source: Source
     documents: list[Node]
-    comment: int | None
-    anchor: int | None
-    tag: int | None
+    comments: Sequence[int] = ()
+    anchor: int | None = None
+    tag: int | None = None
 
     def place(self, offset: int) -> Place:
         return Place(self.source, Span(offset, offset))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,7 @@ _RESOLVERS: dict[str | None, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoade
 _CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
 _PREFIX = "tag:yaml.org,2002:"
 _HEAD_COMMENT = re.compile(r"[|>][^\n#]*#")
+_LINE_END = re.compile(r"[\r\n\x85\u2028\u2029]")
 _NOT_PRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -101,7 +103,7 @@ class _Builder:
             if len(open_nodes) + depth > MAX_DEPTH + 1:
                 raise self._error(f"nested deeper than {MAX_DEPTH} levels", event)
             parent.add(node)
-        return Stream(self.source, documents, self._first_comment(), self.anchor, self.tag)
+        return Stream(self.source, documents, self._comments(), self.anchor, self.tag)
 
     def _node(self, event: Any) -> Node:
         start = event.start_mark.index
@@ -129,23 +131,30 @@ class _Builder:
     def _error(self, what: str, event: Any) -> InputError:
         return InputError(what, where=str(Place(self.source, Span(event.start_mark.index, event.start_mark.index))))
 
-    def _first_comment(self) -> int | None:
+    def _comments(self) -> list[int]:
         """Comments stand between tokens, or behind the ``|`` or ``>`` of a block scalar; a ``#`` elsewhere is text."""
         text = self.source.text
+        found: list[int] = []
         if "#" not in text:
-            return None
+            return found
         end = 0
         for token in yaml.scan(text, Loader=_Loader):
             start = token.start_mark.index
-            at = text.find("#", end, start)
-            if at < 0 and isinstance(token, yaml.ScalarToken) and token.style in ("|", ">"):
-                head = _HEAD_COMMENT.match(text, start)
-                at = head.end() - 1 if head else -1
-            if at >= 0:
-                return at
+            found += _comments_between(text, end, start)
+            head = _HEAD_COMMENT.match(text, start) if isinstance(token, yaml.ScalarToken) and token.style in ("|", ">") else None
+            if head is not None:
+                found.append(head.end() - 1)
             end = max(end, token.end_mark.index)
-        at = text.find("#", end)
-        return at if at >= 0 else None
+        return [*found, *_comments_between(text, end, len(text))]
+
+
+def _comments_between(text: str, start: int, end: int) -> Iterator[int]:
+    while (start := text.find("#", start, end)) >= 0:
+        yield start
+        line_end = _LINE_END.search(text, start, end)
+        if line_end is None:
+            return
+        start = line_end.end()
 
 
 def _first(known: int | None, event: Any) -> int:

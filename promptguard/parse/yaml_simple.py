@@ -41,7 +41,7 @@ def read_simple(source: Source) -> Stream | None:
         root = reader.read()
     except _NotSimpleError:
         return None
-    return Stream(source, [root], reader.comment, None, None)
+    return Stream(source, [root], reader.comments)
 
 
 class _NotSimpleError(Exception):
@@ -57,7 +57,7 @@ class _Open(NamedTuple):
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.comment: int | None = None  # where the first one stands
+        self.comments: list[int] = []  # where they begin
         self._lines = text.split("\n")
         self._next = 0  # line
         self._start = 0  # of that line
@@ -76,7 +76,7 @@ class _Reader:
             if not body:
                 continue
             if body[0] == "#":
-                self._see_comment(start)
+                self.comments.append(start)
             elif root is not None:
                 self._see(body, indent, start)
             elif line == "---" and not is_marked:
@@ -94,9 +94,6 @@ class _Reader:
         self._next += 1
         self._start += len(line) + 1
         return line
-
-    def _see_comment(self, start: int) -> None:
-        self.comment = start if self.comment is None else self.comment
 
     def _begin(self, body: str, indent: int, start: int) -> Node:
         """Open the collection that a line begins."""
@@ -153,7 +150,7 @@ class _Reader:
             return
         self._value = start + end + 1
         if value:
-            self._see_comment(at)
+            self.comments.append(at)
 
     def _scalar(self, body: str, start: int) -> Node:
         first = body[:1]
@@ -165,7 +162,7 @@ class _Reader:
             return self._flow(body, start)
         end = body.find(" #")
         if end >= 0:
-            self._see_comment(start + end + 1)
+            self.comments.append(start + end + 1)
         text = (body[:end] if end >= 0 else body).rstrip(" ")
         if not text or first in _NOT_FIRST or _key_end(text) >= 0:
             raise _NotSimpleError
@@ -205,7 +202,7 @@ class _Reader:
         if end <= 0 or (behind and (behind[0] != "#" or body[end + 1] == "#")):
             raise _NotSimpleError
         if behind:
-            self._see_comment(start + len(body) - len(behind))
+            self.comments.append(start + len(body) - len(behind))
 
     def _block(self, body: str, start: int) -> Node:
         header = body.rstrip(" ")

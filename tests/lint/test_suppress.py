@@ -275,3 +275,28 @@ def test_findings_in_other_blocks_use_no_suppression(folder: Path, detect: objec
     at = text.index("a{")
     detect([Hit("PG101", at, at + 1, "x")] * 1000)  # type: ignore[operator]
     assert [record.code for record in check(text).records] == ["PG900"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("prompts.yaml", 'note: "see # promptguard: ignore-file[PG101]"\nsystem_prompt: "You are {{ now() }}"\n'),
+        ("prompts.yaml", 'doc: |\n  with # promptguard: ignore-file[PG101] at its top\nsystem_prompt: "You are {{ now() }}"\n'),
+        ("prompts.yaml", 'note: "{# promptguard: ignore-file[PG101] #}"\nsystem_prompt: "You are {{ now() }}"\n'),
+        ("prompts.yaml", 'doc: |\n  # promptguard: block=nonsense\nsystem_prompt: "You are {{ now() }}"\n'),
+        ("prompt.json", '{"note": "{# promptguard: ignore-file[PG101] #}", "system_prompt": "You are {{ now() }}"}'),
+    ],
+)
+def test_what_looks_like_a_comment_in_another_text_is_none(name: str, text: str) -> None:
+    assert [code for code, *_ in found(text, name)] == ["PG101"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '- name: a\n  description: "to silence: # promptguard: ignore[PG101]"\n  input_schema: {type: object}\n- name: b\n',
+        'system_prompt: You are a bot.\nhelp:\n  - "To silence it write # promptguard: ignore[PG101]"\n  - "# is how"\n',
+    ],
+)
+def test_a_text_with_what_looks_like_a_comment_stays(text: str) -> None:
+    assert found(text, "prompts.yaml") == []

@@ -56,27 +56,28 @@ def test_dates_stay_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "comment", "anchor", "tag", "documents"),
+    ("text", "comments", "anchor", "tag", "documents"),
     [
-        ("a: 1", None, None, None, 1),
-        ("", None, None, None, 0),
-        ("# x\na: 1", 0, None, None, 1),
-        ("a: 1 # x", 5, None, None, 1),
-        ("a: 1\n#", 5, None, None, 1),
-        ("a: [1, # x\n2]", 7, None, None, 1),
-        ("é: | # x\n  y", 5, None, None, 1),
-        ("a: |\n  # text\n# x", 14, None, None, 1),
-        ("a: 'x # y'\nb: x#y\nc: \"# \"\nd: |\n  # z\ne: >\n  a # b\n", None, None, None, 1),
-        ("a: &x 1\nb: *x", None, 3, None, 1),
-        ("a: !x 1", None, None, 3, 1),
-        ("- !!str 1", None, None, 2, 1),
-        ("%YAML 1.1\n---\na: 1", None, None, 0, 1),
-        ("a: 1\n---\nb: 1", None, None, None, 2),
+        ("a: 1", [], None, None, 1),
+        ("", [], None, None, 0),
+        ("# x\na: 1", [0], None, None, 1),
+        ("a: 1 # x", [5], None, None, 1),
+        ("a: 1\n#", [5], None, None, 1),
+        ("a: [1, # x\n2]", [7], None, None, 1),
+        ("é: | # x\n  y", [5], None, None, 1),
+        ("a: |\n  # text\n# x", [14], None, None, 1),
+        ("# a\n# b\r\nc: d  # e # f\ng: >- # h\n  # i\n\n# j", [0, 4, 15, 29, 40], None, None, 1),
+        ("a: 'x # y'\nb: x#y\nc: \"# \"\nd: |\n  # z\ne: >\n  a # b\n", [], None, None, 1),
+        ("a: &x 1\nb: *x", [], 3, None, 1),
+        ("a: !x 1", [], None, 3, 1),
+        ("- !!str 1", [], None, 2, 1),
+        ("%YAML 1.1\n---\na: 1", [], None, 0, 1),
+        ("a: 1\n---\nb: 1", [], None, None, 2),
     ],
 )
-def test_what_a_rewrite_would_lose(text: str, comment: int | None, anchor: int | None, tag: int | None, documents: int) -> None:
+def test_what_a_rewrite_would_lose(text: str, comments: list[int], anchor: int | None, tag: int | None, documents: int) -> None:
     stream = read(text)
-    assert (stream.comment, stream.anchor, stream.tag, len(stream.documents)) == (comment, anchor, tag, documents)
+    assert (list(stream.comments), stream.anchor, stream.tag, len(stream.documents)) == (comments, anchor, tag, documents)
 
 
 def test_places() -> None:

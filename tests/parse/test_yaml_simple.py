@@ -69,7 +69,7 @@ def tree(node: Node) -> tuple[Any, ...]:
 
 
 def said(stream: Stream) -> tuple[Any, ...]:
-    return [tree(document) for document in stream.documents], stream.comment, stream.anchor, stream.tag
+    return [tree(document) for document in stream.documents], stream.comments, stream.anchor, stream.tag
 
 
 def simple(text: str) -> Stream | None:

@@ -67,22 +67,32 @@ def comment_marks(source: Source, embedding: Embedding | None = None) -> list[Sw
     return _marks(source, _COMMENT_MARK, 0, len(source.text), embedding)
 
 
-def line_marks(source: Source, start: int = 0, end: int | None = None) -> list[Switch]:
-    """The comments ``# promptguard: block=…`` of a YAML text.
+def line_marks(source: Source, start: int = 0, end: int | None = None, *, comments: Sequence[int] | None = None) -> list[Switch]:
+    """The comments ``# promptguard: block=…`` of a YAML text; ``comments``: where comments begin in it, where that is known.
 
     Raises:
         InputError: one names no block.
     """
-    return _marks(source, _LINE_MARK, start, len(source.text) if end is None else end)
+    return _marks(source, _LINE_MARK, start, len(source.text) if end is None else end, comments=comments)
 
 
-def _marks(source: Source, pattern: str, start: int, end: int, embedding: Embedding | None = None) -> list[Switch]:
+def _marks(
+    source: Source,
+    pattern: str,
+    start: int,
+    end: int,
+    embedding: Embedding | None = None,
+    comments: Sequence[int] | None = None,
+) -> list[Switch]:
     if _MARK_WORD not in source.text:
         return []
+    beginnings = None if comments is None else frozenset(comments)
     found: list[Switch] = []
     for match in re.compile(pattern).finditer(source.text, start, end):
         group = match.lastgroup
         assert group is not None
+        if beginnings is not None and source.text.index("#", match.start()) not in beginnings:
+            continue
         word = match.group(group)
         block = next((block for block in BLOCKS if block == word), None)
         if block is None:

@@ -12,7 +12,6 @@ from promptguard.core.light import (
     Iterator,
     Sequence,
     bisect_left,
-    bisect_right,
     lru_cache,
     regex,
 )
@@ -149,16 +148,17 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
 def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> list[Document]:
     from promptguard.parse.yaml import merged, read_yaml
 
-    sure = says_prompt(source.path) or bool(line_marks(source))
     try:
         stream = read_yaml(source)
     except InputError:
         if seems_tools(source.text, "yaml"):
             return [_tools(source, origin)]
-        if named or declared or sure:
+        if named or declared or says_prompt(source.path) or line_marks(source):
             raise
         return []
-    made = _Maker(source, origin, _yaml_embedding)
+    marks = line_marks(source, comments=stream.comments)
+    sure = says_prompt(source.path) or bool(marks)
+    made = _Maker(source, origin, _yaml_embedding, marks)
     wholes = [merged(root) for root in stream.documents]
     roots = [_yaml_value(root) for root in wholes]
     # An escape may hide what every tools file has in it.
@@ -190,10 +190,17 @@ def _tools(source: Source, origin: Origin) -> Document:
 class _Maker:
     """Makes documents of the strings of one file."""
 
-    def __init__(self, source: Source, origin: Origin, embed: Callable[[Source, Value], Embedding | None]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        origin: Origin,
+        embed: Callable[[Source, Value], Embedding | None],
+        marks: Sequence[Switch] = (),
+    ) -> None:
         self._source = source
         self._origin = origin
         self._embed = embed
+        self._marks = marks  # what comments between the strings say
 
     def agents(self, parts: Sequence[Sequence[PromptString]], beside: Sequence[tuple[Beside, int]]) -> list[Document]:
         """The prompts of each part of the file (YAML has several where ``---`` divides it), behind the tools that lie beside
@@ -225,25 +232,14 @@ class _Maker:
 
     def _prompts(self, parts: Sequence[Sequence[PromptString]], *, several: bool) -> list[Document]:
         found = [(number, item) for number, part in enumerate(parts) for item in part]
-        marks = self._marks([item.value for _, item in found])
-        offsets = [offset for offset, _ in marks]
+        offsets = [offset for offset, _ in self._marks]
         default: Block = self._origin.block or name_block(self._source.path) or "system"
         made: list[Document] = []
         for number, item in found:
             mark = bisect_left(offsets, item.value.start) - 1
-            base = marks[mark][1] if mark >= 0 else item.block or default
+            base = self._marks[mark][1] if mark >= 0 else item.block or default
             made += self._document(item, base, self._prompt(number, item.group, several=several))
         return made
-
-    def _marks(self, values: Sequence[Value]) -> list[Switch]:
-        """What comments of a YAML file say; what looks like one in a text is none."""
-        marks = line_marks(self._source) if self._source.kind == "yaml" else []
-        if not marks:
-            return []
-        embeddings = (self._embed(self._source, value) for value in values)
-        spans = [embedding.span(0, len(embedding.starts)) for embedding in embeddings if embedding is not None]
-        starts = [span.start for span in spans]
-        return [mark for mark in marks if not (at := bisect_right(starts, mark[0])) or spans[at - 1].end <= mark[0]]
 
     def _document(self, item: PromptString, base: Block, prompt: str) -> list[Document]:
         embedding = self._embed(self._source, item.value)
