@@ -8,7 +8,8 @@ from promptguard.core import patterns as re
 from promptguard.core.light import Any, Iterable, NamedTuple, regex
 from promptguard.parse.template_nodes import Const, Expr, Keyword, Node, Tag
 
-_MOST_ORIGINS = 16
+_MOST_ORIGINS = 16  # of each rule
+_MOST_PARAMETERS = 64  # of macros
 _ZONE = regex(r"utc|gmt|local|[A-Za-z_]{2,30}/[A-Za-z_/+-]{2,40}", re.IGNORECASE)
 
 
@@ -36,11 +37,14 @@ class Origin(NamedTuple):
 
 
 def joined(groups: Iterable[tuple[Origin, ...]]) -> tuple[Origin, ...]:
-    """All origins, each once, in order; beyond a number nobody reads the rest."""
+    """All origins, each once, in order; beyond a number of a rule nobody reads the rest."""
     found: dict[Origin, None] = {}
+    left: dict[str, int] = {}
     for group in groups:
         for origin in group:
-            if len(found) < _MOST_ORIGINS:
+            key, most = (origin.nature.code, _MOST_ORIGINS) if origin.parameter is None else ("parameter", _MOST_PARAMETERS)
+            if origin not in found and left.setdefault(key, most):
+                left[key] -= 1
                 found[origin] = None
     return tuple(found)
 

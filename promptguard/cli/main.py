@@ -77,6 +77,7 @@ def _run(arguments: Sequence[str], *, own_process: bool = False) -> int:
     from promptguard.core.errors import PromptguardError
 
     try:
+        _check_folder()
         run = _without_click(arguments) or _with_click(arguments)
         _unwind_on_interrupt()
         code = run()
@@ -97,6 +98,19 @@ def _run(arguments: Sequence[str], *, own_process: bool = False) -> int:
         return EXIT_INTERRUPTED
     except Exception as error:
         return _crashed(error)
+
+
+def _check_folder() -> None:
+    """See that the current folder is still there."""
+    import os
+
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib takes longer to import than a small file to check
+    except OSError as error:
+        from promptguard.core.errors import InputError
+
+        hint = "change into another one"
+        raise InputError(f"the current folder cannot be used ({error.strerror})", hint=hint) from None
 
 
 def _without_click(arguments: Sequence[str]) -> Callable[[], int] | None:

@@ -108,10 +108,11 @@ def python_value(node: Node) -> Any:
 
 
 def _number(kind: str, text: str) -> int | float:
-    if text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0"):
+    bare = text.removeprefix("-")
+    if bare.isascii() and bare.isdecimal() and (bare == "0" or bare[0] != "0"):
         return int(text)
-    whole, _, rest = text.partition(".")
-    if text.isascii() and whole.isdecimal() and rest.isdecimal():
+    whole, _, rest = bare.partition(".")
+    if bare.isascii() and whole.isdecimal() and rest.isdecimal():
         return float(text)
     from promptguard.parse.yaml_events import number
 

@@ -1,8 +1,8 @@
-"""YAML as most prompt files have it: mappings and lists of texts, each on one line or behind a ``|`` or ``>``.
+"""YAML as most prompt files have it: mappings and lists of texts, in lines or in brackets.
 
-What the few lines of this grammar do not say for sure is not decided here: anchors, tags, nested flow collections, texts over
-several lines without a ``|``, other escapes, odd characters, several documents, whatever may be an error. The library reads
-those. What is read here comes out as from the library: values, types and places alike.
+What the few lines of this grammar do not say for sure is not decided here: anchors, tags, quotes and brackets over several lines,
+escapes but for the usual ones, tabs, odd characters, several documents, whatever may be an error. The library reads those. What
+is read here comes out as from the library: values, types and places alike.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ MAX_TEXT = 1 << 19
 """Longer texts are not read here, in code points: the library is written in C, and bounds the number of values."""
 
 MAX_OPEN = MAX_DEPTH // 2
-_LONGEST_KEY = 128
-_NOT_FIRST = "-?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here
+"""Deeper collections are not read here."""
+_LONGEST_KEY = 128  # code points; YAML itself has a limit of 1,024
+_NOT_FIRST = "?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here, nor with a dash and a blank
+_INVISIBLE = "\xa0\xad\u200b\u200c\u200d\u2060"  # not printable to Python, and characters like others to YAML
 _IN_KEYS = str.maketrans("_-./$ ", "aaaaaa")
 _WORDS = {
     **dict.fromkeys(("yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE"), "bool"),
@@ -33,15 +35,23 @@ _HEADERS = ("|", "|-", "|+", ">", ">-", ">+")
 def read_simple(source: Source) -> Stream | None:
     """Read a YAML text; ``None`` where it is not as simple as that."""
     text = source.text
-    # What is printable to Python is to YAML too, and none of it ends a line.
-    if len(text) > MAX_TEXT or not text.replace("\n", "").isprintable():
+    newline = "\r\n" if "\r" in text else "\n"
+    if len(text) > MAX_TEXT or text.count(newline) != text.count("\n") or not _is_printable(text.replace(newline, "")):
         return None
-    reader = _Reader(text)
+    reader = _Reader(text, newline)
     try:
         root = reader.read()
     except _NotSimpleError:
         return None
     return Stream(source, [root], reader.comments)
+
+
+def _is_printable(text: str) -> bool:
+    """Whether a text has no characters but those that are plain ones in YAML; what is printable to Python is one."""
+    if not text.isascii():
+        for character in _INVISIBLE:
+            text = text.replace(character, "")
+    return text.isprintable()
 
 
 class _NotSimpleError(Exception):
@@ -56,9 +66,10 @@ class _Open(NamedTuple):
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, newline: str) -> None:
         self.comments: list[int] = []  # where they begin
-        self._lines = text.split("\n")
+        self._lines = text.split(newline)
+        self._newline = len(newline)
         self._next = 0  # line
         self._start = 0  # of that line
         self._open: list[_Open] = []
@@ -92,7 +103,7 @@ class _Reader:
     def _take(self) -> str:
         line = self._lines[self._next]
         self._next += 1
-        self._start += len(line) + 1
+        self._start += len(line) + self._newline
         return line
 
     def _begin(self, body: str, indent: int, start: int) -> Node:
@@ -128,7 +139,7 @@ class _Reader:
         item = body[2:].lstrip(" ")
         before = len(body) - len(item)
         children = self._open[-1].node.children
-        if item and item[0] not in _NOT_FIRST and _key_end(item) >= 0:
+        if _begins_member(item):
             children.append(self._begin(item, indent + before, start + before))
             self._see_member(item, start + before)
         else:
@@ -136,13 +147,17 @@ class _Reader:
 
     def _see_member(self, body: str, start: int) -> None:
         """Take a key, and its value if that is on its line."""
-        end = _key_end(body)
-        key = body[: max(end, 0)]
-        is_simple = key[:1].isalpha() and key[-1] != " " and len(key) <= _LONGEST_KEY and key.translate(_IN_KEYS).isalnum()
-        if not is_simple:
+        quote = body[0] if body[0] in ("'", '"') else ""
+        end = body.find(quote, 1) + 1 if quote else _key_end(body)
+        key = body[1 : end - 1] if quote else body[: max(end, 0)]
+        if quote:
+            is_simple = end > 1 and quote not in key and "\\" not in key and body[end : end + 2] in (":", ": ")
+        else:
+            is_simple = key[:1].isalpha() and key[-1] != " " and key.translate(_IN_KEYS).isalnum()
+        if not is_simple or len(key) > _LONGEST_KEY:
             raise _NotSimpleError
         mapping = self._open[-1].node
-        mapping.keys.append(Node("scalar", start, key, True, _type(key)))
+        mapping.keys.append(Node("scalar", start, key, not quote, "str" if quote else _type(key)))
         value = body[end + 1 :].lstrip(" ")
         at = start + len(body) - len(value)
         if value and value[0] != "#":
@@ -159,14 +174,32 @@ class _Reader:
         if first in ("'", '"'):
             return self._quoted(body, start)
         if first in ("[", "{"):
-            return self._flow(body, start)
+            node, end = self._flow(body, 0, start, 0)
+            self._see_end(body, end - 1, start)
+            return node
         end = body.find(" #")
         if end >= 0:
             self.comments.append(start + end + 1)
         text = (body[:end] if end >= 0 else body).rstrip(" ")
-        if not text or first in _NOT_FIRST or _key_end(text) >= 0:
+        if not text or first in _NOT_FIRST or text == "-" or text.startswith("- ") or _key_end(text) >= 0:
             raise _NotSimpleError
+        if end < 0:
+            text += self._continued()
         return Node("scalar", start, text, True, _type(text))
+
+    def _continued(self) -> str:
+        """What stands on the following lines of a text without quotes; they are indented deeper than its collection."""
+        parts = [""]
+        while self._next < len(self._lines):
+            line = self._lines[self._next]
+            body = line.strip(" ")
+            if not body or len(line) - len(line.lstrip(" ")) <= self._open[-1].indent or body[0] == "#":
+                break
+            if body[0] in _NOT_FIRST or body[0] == "-" or " #" in body or _key_end(body) >= 0:
+                raise _NotSimpleError
+            parts.append(body)
+            self._take()
+        return " ".join(parts)
 
     def _quoted(self, body: str, start: int) -> Node:
         quote = body[0]
@@ -177,24 +210,43 @@ class _Reader:
         inner = body[1:end]
         return Node("scalar", start, inner.replace("''", "'") if quote == "'" else _unescaped(inner))
 
-    def _flow(self, body: str, start: int) -> Node:
-        """Take a list or mapping of texts in brackets on one line."""
-        is_list = body[0] == "["
-        end = body.find("]" if is_list else "}")
-        self._see_end(body, end, start)
-        node = Node("sequence" if is_list else "mapping", start)
-        at = start + 1
-        for part in body[1:end].split(",") if body[1:end].strip(" ") else ():
-            item = part.strip(" ")
-            place = at + len(part) - len(part.lstrip(" "))
-            if not is_list:
-                key, _, value = item.partition(": ")
-                node.keys.append(_flow_item(key, place))
-                place += len(item) - len(value.lstrip(" "))
-                item = value.lstrip(" ")
-            node.children.append(_flow_item(item, place))
-            at += len(part) + 1
-        return node
+    def _flow(self, body: str, at: int, start: int, depth: int) -> tuple[Node, int]:
+        """Take a collection in brackets, or a text in one, that stands on one line.
+
+        Args:
+            body: what is on the line.
+            at: where it begins there.
+            start: where ``body`` begins.
+            depth: in how many brackets it stands.
+
+        Returns:
+            It, and where the text behind it begins.
+        """
+        first = body[at : at + 1]
+        if first not in ("[", "{"):
+            return _flow_text(body, at, start)
+        if len(self._open) + depth >= MAX_OPEN:
+            raise _NotSimpleError
+        node = Node("sequence" if first == "[" else "mapping", start + at)
+        closing = "]" if first == "[" else "}"
+        at = _behind_blanks(body, at + 1)
+        while body[at : at + 1] != closing:
+            if first == "{":
+                key, at = _flow_text(body, at, start)
+                if len(key.text) > _LONGEST_KEY or body[at : at + 2] != ": ":
+                    raise _NotSimpleError
+                node.keys.append(key)
+                at = _behind_blanks(body, at + 1)
+            child, at = self._flow(body, at, start, depth + 1)
+            node.children.append(child)
+            at = _behind_blanks(body, at)
+            if body[at : at + 1] == ",":
+                at = _behind_blanks(body, at + 1)
+                if body[at : at + 1] == closing:
+                    raise _NotSimpleError
+            elif body[at : at + 1] != closing:
+                raise _NotSimpleError
+        return node, at + 1
 
     def _see_end(self, body: str, end: int, start: int) -> None:
         """See that what ends with a character has only a comment behind it."""
@@ -205,7 +257,10 @@ class _Reader:
             self.comments.append(start + len(body) - len(behind))
 
     def _block(self, body: str, start: int) -> Node:
-        header = body.rstrip(" ")
+        header, comment, _ = body.partition(" #")
+        if comment:
+            self.comments.append(start + len(header) + 1)
+        header = header.rstrip(" ")
         if header not in _HEADERS:
             raise _NotSimpleError
         lines = self._block_lines()
@@ -248,16 +303,36 @@ def _key_end(body: str) -> int:
     return len(body) - 1 if end < 0 and body.endswith(":") else end
 
 
-def _flow_item(item: str, start: int) -> Node:
-    quote = item[:1]
-    if quote in ("'", '"') and len(item) > 1:
-        inner = item[1:-1]
-        if item[-1] != quote or quote in inner or "\\" in inner:
+def _begins_member(body: str) -> bool:
+    """Whether an element of a list is a mapping that begins on its line."""
+    if body[:1] in ("'", '"'):
+        end = body.find(body[0], 1) + 1
+        return body[end : end + 1] == ":"
+    return body[:1].isalpha() and _key_end(body) >= 0
+
+
+def _behind_blanks(body: str, at: int) -> int:
+    while body[at : at + 1] == " ":
+        at += 1
+    return at
+
+
+def _flow_text(body: str, at: int, start: int) -> tuple[Node, int]:
+    """A text in brackets, and where what is behind it begins."""
+    quote = body[at : at + 1]
+    if quote in ("'", '"'):
+        end = body.find(quote, at + 1)
+        text = body[at + 1 : end]
+        if end < 0 or "\\" in text or body[end + 1 : end + 2] == quote:
             raise _NotSimpleError
-        return Node("scalar", start, inner)
-    if item[:1].isalnum() and item[-1] != " " and item.translate(_IN_KEYS).isalnum():
-        return Node("scalar", start, item, True, _type(item))
-    raise _NotSimpleError
+        return Node("scalar", start + at, text), end + 1
+    end = at
+    while end < len(body) and body[end] not in ",:[]{}":
+        end += 1
+    text = body[at:end].rstrip(" ")
+    if not text[:1].isalnum() or not text.translate(_IN_KEYS).isalnum():
+        raise _NotSimpleError
+    return Node("scalar", start + at, text, True, _type(text)), at + len(text)
 
 
 def _type(text: str) -> str:
@@ -267,13 +342,17 @@ def _type(text: str) -> str:
         return found or "str"
     if text[0].isalpha():
         return "str"
-    if text.isdecimal() and (text == "0" or text[0] != "0"):
+    bare = text.removeprefix("-")
+    if bare.isdecimal() and (bare == "0" or bare[0] != "0"):
         return "int"
-    parts = text.split(".")
+    parts = bare.split(".")
     if len(parts) > 1 and all(part.isdecimal() for part in parts):
         return "float" if len(parts) == 2 else "str"
     if [len(part) for part in text.split("-") if part.isdecimal()] == [4, 2, 2] and len(text) == 10:
         return "timestamp"
+    ports = text.split(":")
+    if len(ports) > 1 and all(part.isdecimal() for part in ports) and any(len(part) > 2 for part in ports[1:]):
+        return "str"  # no number to the base of 60
     raise _NotSimpleError
 
 

@@ -42,6 +42,8 @@ def test_a_name_is_what_it_is_bound_to(text: str) -> None:
     assert reported(text) == []
 
 
+MANY = [f"user_{number}" for number in range(40)]
+OF_MANY = f"{{{{ m({'1, ' * 39}now()) }}}}"
 FOLLOWED = [
     ("{% set t = now() %}{{ t }}", "{{ t }}"),
     ("{% set a = now() %}{% set b = a ~ '!' %}{{ b | upper }}", "{{ b | upper }}"),
@@ -51,6 +53,12 @@ FOLLOWED = [
     ("{% macro m() %}{{ now() }}{% endmacro %}{{ m() }}", "{{ m() }}"),
     ("{% macro m() %}{{ n() }}{% endmacro %}{% macro n() %}{{ now() }}{% endmacro %}{{ m() }}", "{{ m() }}"),
     ("{% macro m() %}{{ now() }}{% endmacro %}", "{{ now() }}"),
+    (
+        f"{{% macro m({', '.join(MANY)}) %}}{{{{ {' ~ '.join(MANY)} }}}}{{% endmacro %}}{{{{ m({'1, ' * 39}now()) }}}}",
+        OF_MANY,
+    ),
+    (f"{{{{ {' ~ '.join(MANY)} ~ now() }}}}",) * 2,
+    (f"{{{{ [{', '.join(MANY)}, now()] | tojson }}}}",) * 2,
     (
         "{% macro m(x, t) %}{% macro n(a=1) %}{{ t }}{% endmacro %}{{ n() }}{{ n(2) }}{% endmacro %}{{ m(1, now()) }}",
         "{{ m(1, now()) }}",

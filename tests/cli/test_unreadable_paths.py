@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,14 @@ def test_it_is_refused(
         main(arguments)
     error = f"promptguard: error: secret.toml: {what} cannot be read (Permission denied)\n"
     assert (stop.value.code, capsys.readouterr().err) == (2, error)
+
+
+def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    folder = shlex.quote(str(gone))
+    command = f"cd {folder} && rmdir {folder} && exec {shlex.quote(sys.executable)} -m promptguard lint ."
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, env=environment)
+    said = "promptguard: error: the current folder cannot be used (No such file or directory); change into another one\n"
+    assert (done.returncode, done.stderr) == (2, said)
