@@ -56,7 +56,15 @@ _POSSIBLE: dict[str, Block | None] = {
 _AT_TOP = frozenset({"system", "system_prompt", "prompt", "instructions"})
 # What they say stands behind a system prompt that has a key of its own.
 _BEHIND_SYSTEM = frozenset({"prompt", "template", "prompt_template"})
-_MESSAGES = frozenset({"messages", "prompt_messages", "chat", "chat_template", "prompt", "template"})
+_MESSAGES = frozenset({"messages", "prompt_messages", "prompts", "chat", "chat_template", "prompt", "template"})
+# Who speaks in a message of LangChain: its `_type`, or the beginning of its class, which is the last part of its `id`. A chat
+# message says its role besides.
+_SPEAKERS: dict[str, Block] = {"Human": "user", "AI": "history", "System": "system"}
+_CLASSES: dict[str, Block] = {**_SPEAKERS, "Chat": "user", "Tool": "history", "Function": "history"}
+_LANGCHAIN: dict[str, Block] = {
+    **{name.lower(): block for name, block in _SPEAKERS.items()},
+    **{name + end: block for name, block in _CLASSES.items() for end in ("Message", "MessageChunk", "MessagePromptTemplate")},
+}
 _EXAMPLES = frozenset({"examples", "few_shot", "few_shot_examples", "shots", "few_shots"})
 _CREW = frozenset({"role", "goal", "backstory"})
 # A mapping that has one of these beside its prompt is about a prompt.
@@ -97,6 +105,7 @@ _ORDINARY = (
     {"AWSTemplateFormatVersion"},
     {"name", "version", "dependencies"},
     {"$schema", "properties"},
+    {"results", "config"},  # what promptfoo writes of a run
 )
 _FORMATS: dict[str, Syntax] = {
     "f-string": "format",
@@ -150,6 +159,13 @@ class PromptString(NamedTuple):
     group: str
     block: Block | None = None
     syntax: Syntax | None = None
+
+
+class _Message(NamedTuple):
+    """A message of LangChain: its block, and the pointer of what holds its conversation."""
+
+    block: Block
+    group: str
 
 
 def prompt_strings(root: Value, *, sure: bool, lenient: bool, declared: bool) -> list[PromptString]:
@@ -206,19 +222,22 @@ class _Finder:
             return
         if root.kind == "list" and not (self._sure or self._lenient):
             return  # a data set
-        stack = [("", root)]
+        stack: list[tuple[str, Value, _Message | None]] = [("", root, None)]
         while stack:
-            pointer, value = stack.pop()
-            taken = self._look_into(pointer, value) if value.kind == "mapping" else set()
+            pointer, value, message = stack.pop()
+            taken: set[str] = set()
+            if value.kind == "mapping":
+                message = _message(pointer, value) or message
+                taken = self._look_into(pointer, value, message)
             if pointer.count("/") < MAX_DEPTH:
                 stack.extend(
-                    (child_pointer(pointer, name), child)
+                    (child_pointer(pointer, name), child, message)
                     for name, child in value.items
                     if child.items and name not in taken and _snake(name) not in _NOT_PROMPTS
                 )
 
-    def _look_into(self, pointer: str, value: Value) -> set[str]:
-        """Take the prompts of a mapping; the keys that need no further look."""
+    def _look_into(self, pointer: str, value: Value, message: _Message | None) -> set[str]:
+        """Take the prompts of a mapping, which may lie in a message; the keys that need no further look."""
         keys = {_snake(name) for name, _ in value.items}
         recorded = not keys.isdisjoint(_OF_A_RECORD)
         says = {_snake(name): child.text for name, child in value.items if " " in child.text.strip()}
@@ -239,11 +258,11 @@ class _Finder:
                 if self._sure or any(_is_template(item.text, syntax) for _, item in blocks):
                     for index, item in blocks:
                         self._add(item, f"{below}/{index}/text", pointer, "system", syntax)
-            elif child.kind == "list" and key == "prompts" and all(item.kind == "text" for _, item in child.items):
-                for index, item in child.items:
-                    if _is_prose(item.text) and (self._sure or _is_template(item.text, syntax)):
+            elif child.kind in ("list", "text") and key == "prompts":
+                for inner, item in _listed_prompts(child):
+                    if self._sure or _is_template(item.text, syntax):
                         block: Block | None = None if _is_long(item.text) else "user"  # promptfoo sends each as a message
-                        self._add(item, f"{below}/{index}", f"{below}/{index}", block, syntax)
+                        self._add(item, below + inner, below + inner, block, syntax)
             elif child.kind == "list" and key in _EXAMPLES and self._sure:
                 taken.add(name)
                 for inner, item in texts(child):
@@ -253,7 +272,10 @@ class _Finder:
                     self._add(child, below, pointer, "system", "format" if "{" in child.text else None)
                 elif self._is_prompt(key, child.text, syntax, about_prompts, "messages" in keys, at_top=pointer == ""):
                     block = "user" if has_system and key in _BEHIND_SYSTEM else _CERTAIN.get(key) or _POSSIBLE.get(key)
-                    self._add(child, below, pointer, block, syntax)
+                    if message is None:
+                        self._add(child, below, pointer, block, syntax)
+                    else:
+                        self._add(child, below, message.group, block or message.block, syntax)
         return taken
 
     def _is_prompt(
@@ -300,6 +322,36 @@ def _is_messages(value: Value) -> bool:
         if role is None or content is None or role.text.lower() not in ROLES or content.kind not in ("text", "list"):
             return False
     return bool(value.items)
+
+
+def _message(pointer: str, value: Value) -> _Message | None:
+    """The message of LangChain that a mapping is."""
+    members = dict(value.items)
+    name = members.get("_type")
+    if name is None and "kwargs" in members and "id" in members:
+        name = next((part for _, part in reversed(members["id"].items)), None)
+    block = _LANGCHAIN.get(name.text) if name else None
+    if block is None:
+        return None
+    role = dict(members.get("kwargs", value).items).get("role")
+    holder, _, index = pointer.rpartition("/")
+    group = holder.rpartition("/")[0] if index.isdigit() else pointer
+    return _Message(ROLES.get(role.text.lower(), block) if role else block, group)
+
+
+def _listed_prompts(value: Value) -> Iterator[tuple[str, Value]]:
+    """What promptfoo sends as it stands of its list of prompts: a text, or the ``raw`` of an item, but no path and no chat."""
+    found = [("", value)] if value.kind == "text" else [(f"/{index}", item) for index, item in value.items]
+    found += [(f"{inner}/raw", raw) for inner, item in found for name, raw in item.items if name == "raw"]
+    for inner, item in found:
+        if _is_prose(item.text) and not item.text.startswith("file://") and not _is_written_chat(item.text):
+            yield inner, item
+
+
+def _is_written_chat(text: str) -> bool:
+    """Whether a text is a list of messages, in JSON or YAML."""
+    begin = text.lstrip()
+    return begin.startswith("- role:") or (begin.startswith("[") and '"role"' in begin)
 
 
 def _is_blocks(value: Value) -> bool:

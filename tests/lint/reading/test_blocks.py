@@ -1,5 +1,7 @@
 """Which part of a file is which block."""
 
+import json
+
 import pytest
 
 from promptguard.core.errors import InputError
@@ -85,6 +87,7 @@ def test_the_name_says_the_block(path: str, block: str):
         ("AGENTS.md", "---\na: b\n---\nBe brief.", [("system", "Be brief.")]),
         ("prompts/a.yaml", "system: Be brief.\nuser: Ask me.\n", [("system", "Be brief."), ("user", "Ask me.")]),
         ("prompts/a.yaml", "system: Be brief.\nprompt: Sum {{ a }} up", [("system", "Be brief."), ("user", "Sum {{ a }} up")]),
+        ("prompts/a.yaml", "prompts: [{role: user, content: Ask me.}]", [("user", "Ask me.")]),
         ("prompts/a.yaml", "role: x\nprompt: Sum up {{ a }}", [("system", "Sum up {{ a }}")]),
         (
             "prompts/a.yaml",
@@ -100,6 +103,61 @@ def test_the_name_says_the_block(path: str, block: str):
 )  # fmt: skip
 def test_parts(path: str, text: str, parts: list[tuple[str, str]]):
     assert blocks(path, text) == parts
+
+
+def dumped(name: str, **members: object) -> dict[str, object]:
+    """What LangChain writes of an object."""
+    return {"lc": 1, "type": "constructor", "id": ["langchain", "prompts", "chat", name], "kwargs": members}
+
+
+PIECE = dumped("PromptTemplate", template="Sum up {a_b}", input_variables=["a_b"], template_format="f-string")
+
+
+@pytest.mark.parametrize(
+    ("message", "block"),
+    [
+        (dumped("HumanMessagePromptTemplate", prompt=PIECE), "user"),
+        (dumped("HumanMessagePromptTemplate", prompt=[PIECE]), "user"),
+        (dumped("AIMessagePromptTemplate", prompt=PIECE), "history"),
+        (dumped("SystemMessagePromptTemplate", prompt=PIECE), "system"),
+        (dumped("ChatMessagePromptTemplate", prompt=PIECE, role="developer"), "system"),
+        (dumped("ChatMessagePromptTemplate", prompt=PIECE, role="pirate"), "user"),
+        (dumped("HumanMessage", content="Sum up {a_b}"), "user"),
+        (dumped("ToolMessage", content="Sum up {a_b}"), "history"),
+        ({"_type": "human", "prompt": {"_type": "prompt", "template": "Sum up {a_b}"}}, "user"),
+        ({"_type": "ai", "template": "Sum up {a_b}"}, "history"),
+        ({"_type": "system", "template": "Sum up {a_b}"}, "system"),
+        ({"_type": "prompt", "template": "Sum up {a_b}"}, "system"),
+    ],
+)
+@pytest.mark.parametrize("path", ["prompts/a.json", "prompts/a.yaml"])
+def test_messages_of_langchain(path: str, message: object, block: str):
+    assert blocks(path, json.dumps({"messages": [message]})) == [(block, "Sum up {a_b}")]
+
+
+def test_messages_of_langchain_are_one_prompt():
+    chat = dumped(
+        "ChatPromptTemplate",
+        messages=[dumped(f"{name}MessagePromptTemplate", prompt=PIECE) for name in ("System", "Human")],
+    )
+    documents = read_documents("hub.json", json.dumps(chat), Settings("/w"))
+    assert [(document.prompt, document.regions[0].block) for document in documents] == [
+        ("hub.json", "system"),
+        ("hub.json", "user"),
+    ]
+
+
+def test_a_declared_file_of_another_program():
+    text = "apiVersion: v1\nkind: ConfigMap\ndata:\n  system_prompt: Be brief, you.\n"
+    assert blocks("/w/a.yaml", text, PromptDeclaration("a.yaml")) == [("system", "Be brief, you.")]
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [("Sum up {{ a }}", "user"), ("You are {{ a }}, a clerk.", "system"), ("You are {{ a }}.\nSum up.", "system")],
+)
+def test_promptfoo_sends_a_short_text_as_a_message(text: str, block: str):
+    assert blocks("a.json", json.dumps({"prompts": [text, {"raw": text, "label": "x"}]})) == [(block, text)] * 2
 
 
 def test_the_configuration_comes_first():

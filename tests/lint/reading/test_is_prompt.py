@@ -1,5 +1,7 @@
 """Which files hold something to check, and as what."""
 
+import json
+
 import pytest
 
 from promptguard.linting.reading import may_hold_prompt, read_documents
@@ -63,6 +65,9 @@ PROMPTS = [
     ("p.yaml", "system: |\n  Sort the tickets.\n  It is {{ now() }}.\n", "prompt"),
     ("p.json", '{"prompt": "Sort the tickets of {{ now }} by age."}', "prompt"),
     ("request.json", '{"model": "m", "system": [{"type": "text", "text": "It is {{now}}."}], "messages": []}', "prompt"),
+    ("promptfooconfig.yaml", "prompts:\n- file://a.txt\n- id: x\n  raw: Sum up {{ a }} now.\n", "prompt"),
+    ("evaluate.json", '{"prompts": [{"raw": "Sum up {{ a }} now.", "label": "x"}]}', "prompt"),
+    ("evaluate.yaml", "prompts: You are a clerk of {{ city }}.\nproviders: [m]\n", "prompt"),
     ("tools.json", f"[{TOOL}]", "tools"),
     ("anything.json", f'{{"tools": [{TOOL}]}}', "tools"),
     ("broken.json", f"[{TOOL}", "tools"),
@@ -143,6 +148,17 @@ OTHERS = [
     (
         "delete.yaml",
         "confirmation_prompt: |\n  You are about to delete {name} and all that is below it. This cannot be undone.\n",
+    ),
+    ("config_map.yaml", "apiVersion: v1\nkind: ConfigMap\ndata:\n  system_prompt: You are {{ x }}, a clerk.\n"),
+    ("wizard.yaml", "prompts: [{name: x, message: 'Your name, please?', default: '{{ user }} of {{ city }}'}]\n"),
+    ("wizard.yaml", "prompts: [What is your name?, Where do you live?]\n"),
+    ("server.json", '{"prompts": [{"name": "sum", "description": "Sum up {{ a }} now.", "arguments": []}]}'),
+    ("evaluate.yaml", "prompts: ['file://my prompts/{{ a }}.txt', {raw: 'file://my prompts/{{ a }}.txt'}]\n"),
+    ("evaluate.json", json.dumps({"prompts": [CHAT % "{{ a }}", {"raw": "- role: user\n  content: '{{ a }}'\n"}]})),
+    ("run.json", '{"results": {"prompts": [{"raw": "Sum up {{ a }} now."}]}, "config": {"prompts": ["Sum up {{ a }} now."]}}'),
+    (
+        "data.yaml",
+        "rows:\n- {id: [a, HumanMessage], kwargs: {text: Where is it?}}\n- {_type: human, text: 'Where is {{ it }}?'}\n",
     ),
     ("prompt_toolkit-3.0/top_level.txt", "prompt_toolkit"),
     ("helm.yaml", "{{- if .Values.a }}\nsystem_prompt: You are a helpful clerk.\n{{- end }}\n"),
