@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from promptguard.core.errors import InputError
@@ -98,6 +98,17 @@ def by_library(text: str) -> Stream:
         "a: '# b'\nc: \"d: e\"\n",
         "a: b#c\nd: e:f\ng: http://h\n",
         "a: 2024-01-01\nb: 0\nc: 10\nd: 0.50\n",
+        PROMPTS.replace("\n", "\r\n"),
+        "a: # b\n  c:   # d\n    e:  f\n  g:   \n",
+        "a: b\n  c d\n    e\nf:\n- g\n  h\n- j\n",
+        "'a b': c\n\"d\": e\nf:\n- 'g': h\n- \"i j\" # k\n",
+        "a: -1\nb: -0.5\nc: -0\nd: ON\ne: NULL\nf: <<\ng: =\n",
+        "a: [[b, [c]], {d: {e: f}}, 'g, h']\ni: { j: [], k: {} }\n",
+        "a: | # b\n  c\nd: >-  # e\n  f\n",
+        "- --model\n- -x y\n- 8080:8080\n",
+        'a: "b\\\\"\nc: "\\"d\\""\n',
+        "a: \u200d\xa0b\n",
+        "a: |\n \n   b\n",
         "a: 10.0.0.1\nb: 3 items\nc: v1.0\n",
     ],
 )
@@ -115,7 +126,6 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "# a\n",
         "---\n",
         "a",
-        "'a': b",
         "? a\n: b",
         "a : b",
         "1: a",
@@ -124,35 +134,62 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: &b c",
         "a: *b",
         "a: !b c",
-        "a: -1",
         "a: 01",
         "a: 1e3",
         "a: 2024-1-1",
         "a: 2024-01-01 10:00:00",
+        "a: 2024-01-01T10:00:00Z",
+        "a: 2024-01-01-",
+        "a: 0x1F",
+        "a: .inf",
+        "a: 1_000",
+        "a: +1",
+        "a: 1:30",
+        "a: -01",
+        "a: -",
+        "a: - b",
+        "a: %b",
+        "a: `b",
+        "a: }b",
+        "a: ,b",
+        "a: ?b",
         "a: @b",
+        "'a''b': c",
+        '"a\\n": b',
+        "'a':b",
+        "a: b\n  - c",
+        "a: b\n  c # d\n  e",
+        "a: b\n\n  c",
         "a: 'b",
+        '- "',
+        "a: '",
         "a: 'b' c",
         "a: 'b'# c",
         'a: "\\x41"',
         'a: "b\n  c"',
         "a: [b",
         "a: [b,]",
-        "a: [[b]]",
+        "a: [b]]",
+        "a: [']",
+        "a: ['b'c']",
+        "a: ['b]",
         "a: [b: c]",
+        "a: " + "[" * 60 + "]" * 60,
+        "a: {" + "k" * 200 + ": b}",
         'a: [\'b"\', "\\n"]',
-        "a: {b: [c]}",
         "a: {b: c: d}",
         "a: {b}",
+        "a: {b: c}}",
         "a: {b:c}",
         "a: {b : c}",
-        "a: b\n  c",
         "a: b\n  c: d",
         "a:\n  b",
         "a:\n    b: c\n  d: e",
         "a: |2\n   b",
-        "a: | # b\n  c",
         "a: |\nb: c",
         "a: |\n   \n  b\n",
+        "a: |\n    \n \n  b\n",
+        "a:\n  b: |\n  c\n",
         "a: |\n  b\n   ",
         "- - a",
         "-\n  a: b",
@@ -161,9 +198,11 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: b\n---\nc: d",
         "--- a",
         "a: b\n...\n",
+        "---\n---\na: b",
+        " ---\na: b",
+        "a: b\r\nc: d\n",
         "%YAML 1.1\n---\na: b",
         "a: b\tc",
-        "a: b\r\n",
         "a: b\x85c",
         "a: b\u2028c",
         "\ufeffa: b",
@@ -175,6 +214,75 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
 )
 def test_other_texts_are_left_to_the_library(text: str) -> None:
     assert simple(text) is None
+
+
+_SPELLED = [
+    *(
+        "text",
+        "two words",
+        "a:b",
+        "'it''s'",
+        "'# no'",
+        '"q \\\\ \\"\\n"',
+        '""',
+        "1",
+        "-1",
+        "0.25",
+        "007",
+        "true",
+        "No",
+        "~",
+        "2024-01-01",
+    ),
+    *(
+        "[]",
+        "{}",
+        "[a, 'b c', 3]",
+        "{a: b, 'c': [d, {e: f}]}",
+        "{{ x }}",
+        "- no",
+        "é 中",
+        "8080:80",
+        "x  ",
+        "x # c",
+        "| # c",
+        "!t",
+    ),
+]
+_KEYS = ["a", "two words", "a.b/c-d_e", "'q'", '"q r"', "é", "yes", "k$"]
+_TEXTS = ["text", "a: b", "- c", "# d", "  more", "{{ e }}", "", " ", "|"]
+
+
+@st.composite
+def files(draw: st.DrawFn, indent: int = 0, depth: int = 0) -> list[str]:
+    """The lines of a file as people write it; nearly all are simple."""
+    lines: list[str] = []
+    is_list = draw(st.booleans())
+    for _ in range(draw(st.integers(1, 3))):
+        head = " " * indent + ("-" if is_list else draw(st.sampled_from(_KEYS)) + ":")
+        kind = draw(st.sampled_from(["text", "text", "block", "nested", "none"]))
+        if kind == "text":
+            lines.append(f"{head} {draw(st.sampled_from(_SPELLED))}")
+        elif kind == "block":
+            lines.append(f"{head} {draw(st.sampled_from(['|', '|-', '|+', '>', '>-', '>+']))}")
+            inner = " " * (indent + draw(st.integers(1, 3)))
+            lines += [inner + text for text in draw(st.lists(st.sampled_from(_TEXTS), min_size=1, max_size=4))]
+        elif kind == "nested" and depth < 3:
+            below = draw(files(indent + 2, depth + 1))
+            lines += [f"{head} {below[0].lstrip()}", *below[1:]] if is_list else [head, *below]
+        elif not is_list:
+            lines.append(head)
+        lines += draw(st.sampled_from([[], [], [], [""], [" " * indent + "# comment"], ["   "]]))
+    return lines or ["a: b"]
+
+
+@given(files(), st.sampled_from(["", "\n", "\n\n"]), st.sampled_from(["\n", "\n", "\r\n"]))
+def test_files_are_read_as_by_the_library(lines: list[str], end: str, newline: str) -> None:
+    text = ("\n".join(lines) + end).replace("\n", newline)
+    stream = simple(text)
+    event("read" if stream is not None else "left to the library")
+    if stream is not None:
+        assert said(stream) == said(by_library(text))
 
 
 _INSERTED = [
