@@ -4,7 +4,8 @@ The commands are run as the scripts that pip writes for them: the one of pip 26,
 one of earlier pips, whose ``import re`` makes ``--version`` slower. Two small files are checked: a clean one, and one with a
 finding, for which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them,
 and with ``--no-cache``. With the script of pip 26 and ``--no-cache``, small files of all other kinds are checked as well, and one
-with a configuration and one for a program.
+with a configuration and one for a program. Chat templates are not among them: to check one it is rendered, in a process of its
+own.
 
 Processor time is compared, each run with that of ``--version`` next to it, and the median of many is given: neither other work
 nor the frequency of the processor shows. Clock time is printed too.
@@ -54,14 +55,22 @@ tools:
     parameters:
       type: object
       properties:
-        city: {type: string}
+        city: {type: string, enum: [Berlin, Paris]}
       required: [city]
+  - {name: stop, description: Ends it., parameters: {type: object, properties: {}}}
 """
 COMPOSE = """\
 services:
   model:
     image: llama
-    command: llama-server -m a.gguf --port 8080
+    ports: ["8080:8080"]
+    volumes:
+      - ./models:/models
+    command:
+      - --model
+      - /models/a.gguf
+      - --port
+      - "8080"
 """
 CONFIGURATION = '[lint]\nignore = ["PG106"]\n\n[[prompts]]\npath = "clean.j2"\nstable = ["company"]\n'
 KINDS = {  # name, text, findings
@@ -72,6 +81,7 @@ KINDS = {  # name, text, findings
     "tools in JSON": ("tools.json", f'{{"tools":[{TOOL}]}}\n', 0),
     "tools in JSON Lines": ("tools.jsonl", f"{TOOL}\n", 0),
     "prompts in YAML": ("prompts.yaml", PROMPT_FILE, 0),
+    "prompts in YAML with CR": ("crlf.yaml", PROMPT_FILE.replace("\n", "\r\n"), 0),
     "a finding in YAML": ("found.yaml", PROMPT_FILE.replace("Use", "Today: {{ now() }}.\n      Use"), 1),
     "tools in YAML": ("tools.yaml", TOOLS_FILE, 0),
     "servers in YAML": ("compose.yaml", COMPOSE, 0),
@@ -98,7 +108,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         files = {"clean.j2": CLEAN, "found.j2": FOUND, "promptguard": SCRIPT, "newer": NEWER}
         for name, text in {**files, **{name: text for name, text, _ in KINDS.values()}}.items():
-            (Path(folder) / name).write_text(text)
+            (Path(folder) / name).write_text(text, newline="")
         shutil.copytree(ROOT / "promptguard", f"{folder}/site/promptguard", ignore=shutil.ignore_patterns("__pycache__"))
         environment = {**os.environ, "PYTHONPATH": f"{folder}/site", "XDG_CACHE_HOME": f"{folder}/home"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once

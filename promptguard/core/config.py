@@ -7,7 +7,7 @@ import os
 
 from promptguard.core.errors import ConfigError
 from promptguard.core.files import read_text
-from promptguard.core.kept import read_kept, write_kept
+from promptguard.core.kept import hash_of, read_kept, write_kept
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Mapping, MappingProxyType, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 API_KEY_VARIABLE = "PROMPTGUARD_API_KEY"
 _MAX_BYTES = 1 << 20
-_KEPT = "configurations"  # under which they are kept
-_MOST_KEPT = 16
-_LONGEST_KEPT = 1 << 16
+_KEPT = "configurations"  # the name under which they are kept
+_MOST_KEPT = 50  # the last ones
+_LONGEST_KEPT = 1 << 12  # bytes; all of them are read to find one
 
 
 class Config(NamedTuple):
@@ -128,25 +128,30 @@ def _text(path: str) -> str:
 
 
 def _parse(path: str, text: str) -> dict[str, Any]:
-    """What a TOML text says.
+    """What of a TOML text is about promptguard.
 
-    It is kept, as to import the parser takes longer than all else that lint does for a small file.
+    It is kept by a hash of the text, as to import the parser takes longer than all else that lint does for a small file.
     """
     import marshal
 
     kept = read_kept(_KEPT)
+    key = hash_of(path[path.rfind("/") + 1 :] + text)
     try:
-        known = marshal.loads(kept[text])  # noqa: S302 - of the user's own
+        known = marshal.loads(kept[key])  # noqa: S302 - of the user's own
     except (EOFError, KeyError, TypeError, ValueError):
         known = None
     if isinstance(known, dict):
         return known
     data = _parsed(path, text)
-    if len(text) <= _LONGEST_KEPT:
-        try:
-            write_kept(_KEPT, {**(kept if len(kept) < _MOST_KEPT else {}), text: marshal.dumps(data)})
-        except ValueError:  # there is a date in it
-            return data
+    table = _tool_table(data)
+    if table is not None or os.path.basename(path) == "pyproject.toml":
+        data = {"tool": {"promptguard": table}}
+    try:
+        made = marshal.dumps(data)
+    except ValueError:  # there is a date in it
+        return data
+    if len(made) <= _LONGEST_KEPT:
+        write_kept(_KEPT, dict([*kept.items(), (key, made)][-_MOST_KEPT:]))
     return data
 
 

@@ -2,7 +2,7 @@
 modules. It holds for the very interpreter that made it.
 """
 
-# ruff: noqa: PTH103, PTH105, PTH108, PTH117, PTH118, PTH120, PTH123 - pathlib takes longer to import than all that is done here
+# ruff: noqa: PTH103, PTH105, PTH108, PTH117, PTH118, PTH120 - pathlib takes longer to import than all that is done here
 from __future__ import annotations
 
 import os
@@ -27,7 +27,7 @@ def kept_path(name: str) -> str | None:
     if not os.path.isabs(folder):
         folder = os.path.join(os.environ.get("HOME", ""), ".cache")
     tag: str | None = sys.implementation.cache_tag
-    return f"{folder}/promptguard/{name}.{tag}" if tag and os.path.isabs(folder) else None
+    return f"{folder}/promptguard/{name}.{tag}-{sys.hexversion:x}" if tag and os.path.isabs(folder) else None
 
 
 def read_kept(name: str) -> dict[Any, bytes]:
@@ -38,10 +38,9 @@ def read_kept(name: str) -> dict[Any, bytes]:
     import marshal
 
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if status.st_mode & 0o170000 != 0o100000 or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
+        with open(path, "rb", opener=_open) as file:
+            status = os.fstat(file.fileno())
+            if status.st_mode & 0o170000 != 0o100000 or _is_others(status):
                 return {}  # no file, or another's: it may be code, so it has to be one's own
             data = file.read(_MOST_BYTES)
         if _hash(data[_HASH:]) != data[:_HASH]:
@@ -50,6 +49,16 @@ def read_kept(name: str) -> dict[Any, bytes]:
     except (ImportError, OSError, EOFError, ValueError, TypeError):
         return {}
     return kept if version == sys.version and isinstance(kept, dict) else {}
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file to read, without waiting where it is a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _is_others(status: os.stat_result) -> bool:
+    """Whether somebody else may have written a file."""
+    return hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or bool(status.st_mode & 0o022))
 
 
 def write_kept(name: str, values: Mapping[Any, bytes]) -> None:
@@ -64,11 +73,20 @@ def write_kept(name: str, values: Mapping[Any, bytes]) -> None:
         data = marshal.dumps((sys.version, dict(values)))
         data = _hash(data) + data
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(beside, "xb") as file:
+        with open(beside, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
             file.write(data)
         os.replace(beside, path)
     except (ImportError, OSError):
         _remove(beside)
+
+
+def hash_of(text: str) -> bytes:
+    """A key for a text: its hash and its length; not proof against texts that are made to have the same."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        return _hash(data) + len(data).to_bytes(8, "little")
+    except ImportError:  # another Python, which keeps nothing
+        return b""
 
 
 def _hash(data: bytes) -> bytes:

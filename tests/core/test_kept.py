@@ -13,7 +13,7 @@ import pytest
 from promptguard.core import config
 from promptguard.core.config import load_config
 from promptguard.core.errors import ConfigError
-from promptguard.core.kept import kept_path, read_kept, write_kept
+from promptguard.core.kept import hash_of, kept_path, read_kept, write_kept
 
 TEXT = """
 [tool.promptguard.lint]
@@ -74,23 +74,56 @@ def test_a_broken_configuration_is_an_error_each_time(tmp_path: Path) -> None:
             load_config(explicit=path)
 
 
-def test_a_configuration_with_a_date_is_not_kept(tmp_path: Path) -> None:
-    text = "[tool.promptguard.lint]\npedantic = true\n[other]\nday = 2026-01-02\n"
-    assert config._parse("p", text)["other"] == {"day": dt.date(2026, 1, 2)}
-    assert load_config(explicit=written(tmp_path, text)).lint == {"pedantic": True}
+def test_a_configuration_with_a_date_is_not_kept() -> None:
+    for _ in range(2):
+        assert config._parse("promptguard.toml", "day = 2026-01-02") == {"day": dt.date(2026, 1, 2)}
     assert read_kept("configurations") == {}
 
 
-def test_few_configurations_are_kept(tmp_path: Path) -> None:
-    for number in range(20):
-        config._parse("p", f"a = {number}")
-    assert [marshal.loads(value) for value in read_kept("configurations").values()] == [{"a": number} for number in range(16, 20)]
+def test_of_a_project_only_what_is_about_promptguard_is_kept(tmp_path: Path) -> None:
+    path = written(tmp_path, TEXT + '[tool.other]\ntoken = "s3cr3t"\nday = 2026-01-02\n')
+    assert load_config(explicit=path).lint["jobs"] == 2
+    (kept,) = read_kept("configurations").values()
+    assert marshal.loads(kept)["tool"].keys() == {"promptguard"}
+    (file,) = (tmp_path / "cache" / "promptguard").iterdir()
+    assert b"s3cr3t" not in file.read_bytes()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_last_configurations_are_kept() -> None:
+    for number in range(60):
+        config._parse("promptguard.toml", f"a = {number}")
+    assert [marshal.loads(value) for value in read_kept("configurations").values()] == [{"a": number} for number in range(10, 60)]
+
+
+def test_a_long_configuration_is_not_kept() -> None:
+    assert config._parse("promptguard.toml", f'a = "{"b" * 5000}"') == {"a": "b" * 5000}
+    assert read_kept("configurations") == {}
+
+
+def test_a_folder_in_the_place_of_the_file_keeps_nothing_open(tmp_path: Path) -> None:
+    Path(str(kept_path("a"))).mkdir(parents=True)
+    before = len(list(Path("/dev/fd").iterdir()))
+    assert [read_kept("a") for _ in range(3)] == [{}] * 3
+    assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_a_file_that_others_can_write_is_not_read(tmp_path: Path) -> None:
+    write_kept("a", {"b": b"c"})
+    Path(str(kept_path("a"))).chmod(0o620)
+    assert read_kept("a") == {}
+
+
+def test_what_another_version_of_python_kept_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_kept("a", {"b": b"c"})
+    monkeypatch.setattr(sys, "version", "another")
+    assert read_kept("a") == {}
 
 
 @pytest.mark.parametrize("value", [b"", b"x", marshal.dumps(1)])
 def test_a_value_that_is_no_configuration_is_parsed_anew(value: bytes) -> None:
-    write_kept("configurations", {"a = 1": value})
-    assert config._parse("p", "a = 1") == {"a": 1}
+    write_kept("configurations", {hash_of("promptguard.tomla = 1"): value})
+    assert config._parse("promptguard.toml", "a = 1") == {"a": 1}
 
 
 def test_only_the_user_may_look_into_the_folder(tmp_path: Path) -> None:
@@ -113,4 +146,4 @@ def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch, variables: dict[str, 
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert kept_path("a") == (f"{folder}/promptguard/a.{sys.implementation.cache_tag}" if folder else None)
+    assert kept_path("a") == (f"{folder}/promptguard/a.{sys.implementation.cache_tag}-{sys.hexversion:x}" if folder else None)

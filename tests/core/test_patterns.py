@@ -14,7 +14,7 @@ from promptguard.core.kept import _hash
 
 TEXT = "Today: {{ now() }} ünd 12:30,\r\n\t'a\\'b' 0xFF __x__ \u2028 <|im_end|> {% raw %} %{ }}"
 WITH_CODES = ((3, 10), (3, 11), (3, 12), (3, 13))
-CACHE = f"promptguard/patterns.{sys.implementation.cache_tag}"
+CACHE = f"promptguard/patterns.{sys.implementation.cache_tag}-{sys.hexversion:x}"
 
 
 @pytest.fixture
