@@ -62,7 +62,7 @@ tools:
 COMPOSE = """\
 services:
   model:
-    image: llama
+    image: llama.cpp:server
     ports: ["8080:8080"]
     volumes:
       - ./models:/models

@@ -15,7 +15,20 @@ from __future__ import annotations
 
 from promptguard.core import patterns as re
 from promptguard.core.light import TYPE_CHECKING, regex
-from promptguard.parse.template_nodes import CONSTANTS, STRING, Broken, Comment, Const, Expr, Name, Node, Output, Template, Text
+from promptguard.parse.template_nodes import (
+    CONSTANTS,
+    STRING,
+    Broken,
+    Call,
+    Comment,
+    Const,
+    Expr,
+    Name,
+    Node,
+    Output,
+    Template,
+    Text,
+)
 
 if TYPE_CHECKING:
     from promptguard.parse.template_expressions import Expressions
@@ -37,6 +50,7 @@ _STRING = regex(STRING)
 _SPACE = regex(r"\s*")
 _IN_BRACES = regex(r"""['"{}]""")
 _IN_PERCENT = regex(r"""['"]|%\}""")
+_WORDS = frozenset((*CONSTANTS, "and", "else", "if", "in", "is", "not", "or"))  # names that are more than that
 LAST_LINE_END = ("", "\n", "\r\n", "\r")
 """Jinja does not miss the end of a comment or raw block that has no more in it."""
 
@@ -177,6 +191,12 @@ class Outputs:
 
     def _code(self, start: int, end: int, code: int, last: int) -> None:
         """An output whose code is no bare name."""
+        called = self.text[code:last].removesuffix("-").rstrip()
+        name = called.removesuffix("()")
+        if name != called and name.isascii() and name.isidentifier() and name not in _WORDS:  # ``now()``, as most calls are
+            function = Name(code, code + len(name), name)
+            self._output(Output(start, end, Call(code, code + len(called), function, [])))
+            return
         if self._expressions is None:
             from promptguard.parse.template_expressions import Expressions
 
