@@ -22,6 +22,7 @@ BUCKETS = 509  # a prime: each holds some nine merges
 _MOST_LOOKED_UP = 2_000  # merges that are looked up in the file: as long as it takes to make a dict of all
 _EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
 _CACHED_PIECES = 1 << 16
+_LONGEST_TOKEN = 16  # letters; of most
 
 # The pre-tokenizer that llama.cpp calls qwen2. Python's re has no \p{L} and \p{N}: numbers are its digits and the
 # characters of the categories Nl and No, letters the other word characters. \s is spelled out because Python counts U+001C to
@@ -139,6 +140,10 @@ class Bundled:
     def _merge(self, word: str) -> list[str]:
         """The tokens that are left when all merges are done: the first in rank first, of equals the leftmost."""
         rank_of = self._ranks.get
+        # No token is cut when it stands alone, so what one merge makes is one: the quick way for most words.
+        for cut in range(1, len(word)) if len(word) <= _LONGEST_TOKEN else ():
+            if rank_of(f"{word[:cut]} {word[cut:]}") is not None:
+                return [word]
         parts = list(word)  # of parts that were joined the first holds the text, the others nothing
         after = list(range(1, len(parts) + 1))
         before = list(range(-1, len(parts) - 1))
