@@ -11,11 +11,7 @@ from __future__ import annotations
 import os
 
 from promptguard import __version__
-from promptguard.checks.catalog import RULES
-from promptguard.core.digest import LENGTH, digest
-from promptguard.core.json_text import loads, quote_in_ascii
-from promptguard.core.light import Any
-from promptguard.linting.result import FileResult, FixEdit, Record, RecordedFix, RecordedPlace
+from promptguard.linting.result import FileResult
 from promptguard.linting.settings import Settings
 
 _MAX_BYTES = 64 << 20  # of a cache file; a larger one is not read
@@ -36,9 +32,6 @@ _CODE = (
 )
 """The folders of the package whose code has a say in the results; to look for them takes longer than to name them."""
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of promptguard and can be deleted.\n"
-_SEVERITIES = ("error", "warning", "note")
-_CONFIDENCES = ("high", "medium", "low")
-_APPLICABILITIES = ("safe", "unsafe", "display")
 
 
 class Cache:
@@ -85,13 +78,15 @@ class Cache:
         line = self.entries.get(key)
         if line is None:
             return None
+        from promptguard.linting.cached_results import read_result, written  # only here: most small runs find no cache
+
         data = line.split(b"\t", 2)[-1]
         clean = FileResult(path, checked=True)
-        if data == _written(clean).encode():  # the usual result, which is known without a library
+        if data == written(clean).encode():  # the usual result
             self._use(key, work)
             return clean
         try:
-            result = _result(_read(data))
+            result = read_result(data)
         except (ValueError, TypeError, IndexError, KeyError, RecursionError):
             return None
         shown = path.replace(os.sep, "/")
@@ -140,6 +135,8 @@ class Cache:
     def _load(self) -> dict[str, bytes]:
         if not os.path.isdir(self._folder):
             return {}  # without a look at what the file would be called, which takes longer
+        from promptguard.core.digest import LENGTH
+
         try:
             with open(self._name, "rb") as file:
                 data = file.read(_MAX_BYTES + 1)
@@ -177,12 +174,16 @@ class Cache:
         return kept
 
     def _line(self, key: str, result: FileResult) -> bytes:
-        path = _written(os.path.relpath(os.path.abspath(result.path), self._root))
-        return f"{key}\t{path}\t{_written(result)}".encode()
+        from promptguard.linting.cached_results import written
+
+        path = written(os.path.relpath(os.path.abspath(result.path), self._root))
+        return f"{key}\t{path}\t{written(result)}".encode()
 
     def _exists(self, path: bytes) -> bool:
+        from promptguard.core.json_text import loads
+
         try:
-            name = _read(path)
+            name = loads(path.decode())
             return isinstance(name, str) and os.path.lexists(os.path.join(self._root, name))
         except (ValueError, RecursionError):
             return False
@@ -209,6 +210,8 @@ def settings_key(settings: Settings) -> str:
     inputs = [os.path.join(settings.root, item.context) for item in settings.prompts if item.context is not None]
     if settings.tokenizer is not None and not settings.tokenizer.startswith("tiktoken:"):
         inputs.append(settings.tokenizer)
+    from promptguard.core.digest import digest
+
     said = repr((__version__, _code_stamp(), settings, [_stamp(path) for path in inputs]))
     return digest(said.encode("utf-8", "backslashreplace"), 24)
 
@@ -236,92 +239,5 @@ def _code_stamp() -> list[tuple[str, tuple[int, int] | None]]:
     return sorted(stamps, key=repr)
 
 
-def _written(value: Any) -> str:
-    """A value as JSON; importing the library takes longer than all that is written for a small file."""
-    if isinstance(value, str):
-        return quote_in_ascii(value)
-    if isinstance(value, tuple):
-        return f"[{','.join(map(_written, value))}]"
-    return "null" if value is None else str(value).lower()
-
-
-def _read(data: bytes) -> Any:
-    return loads(data.decode())
-
-
 def _path(line: bytes) -> bytes:
     return line.split(b"\t", 2)[1]
-
-
-def _result(data: Any) -> FileResult:
-    """A result as it was kept.
-
-    Raises:
-        ValueError, TypeError, KeyError, IndexError: it is none.
-    """
-    path, checked, records, suppressed, reason, includes, rest, mends = data
-    _expect(
-        isinstance(path, str)
-        and isinstance(checked, bool)
-        and isinstance(includes, bool)
-        and isinstance(mends, bool)
-        and type(suppressed) is int
-        and suppressed >= 0
-    )
-    found = tuple(_record(record) for record in records)
-    return FileResult(path, checked, found, suppressed, _text_or_none(reason), includes, tuple(map(_more, rest)), mends)
-
-
-def _more(data: Any) -> tuple[str, str, int]:
-    code, key, count = data
-    _expect(code in RULES and isinstance(key, str) and type(count) is int and count > 0)
-    return code, key, count
-
-
-def _record(data: Any) -> Record:
-    record = Record(*data)
-    for number in (record.line, record.column, record.end_line, record.end_column):
-        _expect(type(number) is int and number > 0)
-    for text in (record.path, record.message, record.fingerprint):
-        _expect(isinstance(text, str))
-    for optional in (record.block, record.tokenizer, record.changes, record.pointer):
-        _text_or_none(optional)
-    _expect(record.tokens_lost is None or (type(record.tokens_lost) is int and record.tokens_lost >= 0))
-    _expect(record.name == RULES[record.code].name and record.severity in _SEVERITIES and record.confidence in _CONFIDENCES)
-    excerpt = []
-    for line, column, text in record.excerpt:
-        _expect(type(line) is int and type(column) is int and line > 0 and column > 0 and isinstance(text, str))
-        excerpt.append((line, column, text))
-    return record._replace(
-        excerpt=tuple(excerpt),
-        fix=None if record.fix is None else _fix(record.fix),
-        related=tuple(_place(place) for place in record.related),
-    )
-
-
-def _fix(data: Any) -> RecordedFix:
-    title, applicability, edits = data
-    _expect(isinstance(title, str) and applicability in _APPLICABILITIES)
-    return RecordedFix(title, applicability, tuple(_edit(edit) for edit in edits))
-
-
-def _edit(data: Any) -> FixEdit:
-    edit = FixEdit(*data)
-    _expect(all(type(number) is int and number >= 0 for number in edit[:6]) and isinstance(edit.text, str))
-    return edit
-
-
-def _place(data: Any) -> RecordedPlace:
-    place = RecordedPlace(*data)
-    _expect(all(type(number) is int and number > 0 for number in place[:4]) and isinstance(place.message, str))
-    return place
-
-
-def _text_or_none(value: Any) -> str | None:
-    _expect(value is None or isinstance(value, str))
-    return value  # type: ignore[no-any-return]
-
-
-def _expect(right: bool) -> None:
-    if not right:
-        raise ValueError
