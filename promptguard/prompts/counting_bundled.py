@@ -17,7 +17,7 @@ MERGES = __file__[: -len("counting_bundled.py")] + "tiny_merges.txt"
 """The merges of the model by bucket, see ``bucket``; made by scripts/build_tiny_model.py. Behind a line that says where each
 bucket begins and the last one ends, counted in bytes, there is a line for each merge: ``left right``, a tab, its rank.
 """
-BUCKETS = 509  # a prime: each holds some nine merges
+BUCKETS = 251  # a prime: each holds some eighteen merges
 
 _MOST_LOOKED_UP = 2_000  # merges that are looked up in the file: as long as it takes to make a dict of all
 _EXACT_BYTES = 1024  # a piece without a cut that is longer than this (no word is) is counted by the density of its first part
