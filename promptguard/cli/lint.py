@@ -14,6 +14,7 @@ from promptguard.core.options import AS_FOUND_HELP, LINT_OPTIONS
 if TYPE_CHECKING:
     import click
 
+    from promptguard.core.discover import Target
     from promptguard.linting.baseline import Baseline
     from promptguard.linting.contents import Change
     from promptguard.linting.load import Plan
@@ -45,6 +46,8 @@ FLAGS = (
     Flag("color", "value", "When to use colours.  [default: auto]", choices=("auto", "always", "never")),
     Flag("quiet", "switch", "Print nothing but errors.", short="q"),
 )
+_SMALL = 32 << 10  # bytes; the results of files that say so little are not kept
+_MAY_TAKE_LONG = (".jinja", ".json", ".gguf")  # a chat template in them is rendered, which is worth keeping
 _HELP = """Find what breaks the prefix cache in prompt templates, tool schemas and serving configurations.
 
 PATHS are files and folders (default: the current folder); - is standard input, with --stdin-filename. Below a folder the files
@@ -152,20 +155,32 @@ def _files(
 ) -> tuple[LintResult, list[Change]]:
     from promptguard.linting.run import collect, find_targets, lint_files
 
+    targets = find_targets(paths, plan, as_found=flags["as_found"])
     cache = None
-    if not flags["no_cache"]:
+    if not (flags["no_cache"] or _keeps_nothing(plan, targets)):
         from promptguard.linting.cache import Cache
 
         cache = Cache(plan.cache_dir, plan.settings)
-    targets = find_targets(paths, plan, as_found=flags["as_found"])
+    wanted = bool(reports) or flags["output_format"] in ("json", "sarif")
+    fingerprints = wanted or cache is not None or baseline is not None
     if flags["fix"] or len(targets) > 1:  # what is half written must not stay, nor the processes that help
         from promptguard.core.signals import unwind_on_signals
 
         unwind_on_signals()
-    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache, baseline=baseline)
+    results = lint_files(targets, plan.settings, jobs=plan.jobs, cache=cache, baseline=baseline, fingerprints=fingerprints)
     found, changes = _fix(results, flags, plan, baseline) if flags["fix"] or flags["diff"] else (list(results), [])
     _refuse_to_overwrite([result.path for result in found if result.checked] if reports else (), reports)
     return collect(found, fixed=0 if flags["diff"] else sum(change.fixes for change in changes)), changes
+
+
+def _keeps_nothing(plan: Plan, targets: Sequence[Target]) -> bool:
+    """Whether there are no results of other runs, and the run is too small to keep its own: one prompt, as in an editor."""
+    if len(targets) != 1 or os.path.lexists(plan.cache_dir) or targets[0].path.endswith(_MAY_TAKE_LONG):
+        return False
+    try:
+        return os.path.getsize(targets[0].path) < _SMALL  # noqa: PTH202 - pathlib takes longer to import
+    except OSError:  # it is said where the file is read
+        return False
 
 
 def _fix(

@@ -60,6 +60,7 @@ class Checker:
 
     Args:
         settings: what holds.
+        fingerprints: findings need theirs.
 
     Attributes:
         rendered: whether the last file held a chat template, which takes long to check.
@@ -70,9 +71,10 @@ class Checker:
         ConfigError: a selector in the settings matches no rule.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, fingerprints: bool = True) -> None:
         self.rendered = self.hurried = False
         self._settings = settings
+        self._fingerprints = fingerprints
         self._selected = selected_codes(settings.select, settings.ignore)
         self.exceptions = Exceptions(settings)
         self._options = {
@@ -242,8 +244,11 @@ class Checker:
                 whole = documents if self._prompts is None else self._prompts.documents(path, document, documents)
                 tokens = coster.tokens_behind(whole, document, hit.start)
             message = hit.message.replace(TOKENS_BEHIND, "1 token" if tokens == 1 else f"{tokens or 0:,} tokens")
-            key = key_of(hit.code, span)
-            numbers[key] = numbers.get(key, 0) + 1
+            fingerprint = ""
+            if self._fingerprints:
+                key = key_of(hit.code, span)
+                numbers[key] = numbers.get(key, 0) + 1
+                fingerprint = f"{key}:{numbers[key]}"
             yield Record(
                 path=shown_path,
                 line=line,
@@ -263,7 +268,7 @@ class Checker:
                 excerpt=excerpt(file, line, column, end_line) if hit.code not in ALWAYS else (),
                 fix=recorded_fix(file, hit.fix) if file.parent is None else None,
                 related=tuple(_related(file, document, hit)),
-                fingerprint=f"{key}:{numbers[key]}",
+                fingerprint=fingerprint,
             )
 
 

@@ -84,6 +84,7 @@ class Record(NamedTuple):
         fix: how to mend it.
         related: other places.
         fingerprint: stays the same when lines move: a hash of code and text of the line, and a number for equal ones of a file.
+            Empty where nobody asked for it.
     """
 
     path: str

@@ -58,6 +58,7 @@ def lint_files(
     jobs: int | None = None,
     cache: Cache | None = None,
     baseline: Baseline | None = None,
+    fingerprints: bool = True,
 ) -> Iterator[FileResult]:
     """Check files.
 
@@ -67,6 +68,7 @@ def lint_files(
         jobs: most processes to work with, ``None`` for the number of CPUs.
         cache: results of earlier runs; what is new is added and saved.
         baseline: what is known, which is left out.
+        fingerprints: findings need theirs, as the cache, a baseline and some reports do.
 
     Yields:
         The result of each file, in the order of ``targets``.
@@ -82,7 +84,7 @@ def lint_files(
         done.append((target, result))
         if result is None:
             waiting.append(_Job(target.path, target.named, size, target.error))
-    fresh = _check(waiting, settings, jobs=jobs, keep=keep)
+    fresh = _check(waiting, settings, jobs=jobs, keep=keep, fingerprints=fingerprints)
     try:
         for target, result in done:
             found = result if result is not None else next(fresh)
@@ -315,7 +317,9 @@ def _key(checker: Checker, job: _Job, data: bytes) -> str | None:
     return result_key(job.path, job.named, data) if not checker.hurried else None
 
 
-def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, keep: Cache | None) -> Generator[FileResult]:
+def _check(
+    waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, keep: Cache | None, fingerprints: bool
+) -> Generator[FileResult]:
     if not waiting:
         return
     pays = jobs != 1 and len(waiting) > 1 and sum(job.size for job in waiting) >= _PAYS_FROM
@@ -330,7 +334,7 @@ def _check(waiting: Sequence[_Job], settings: Settings, *, jobs: int | None, kee
     else:
         from promptguard.linting.check import Checker
 
-        checker = Checker(settings)
+        checker = Checker(settings, fingerprints=fingerprints)
         answers = (_check_job(checker, job, None, keep is not None) for job in waiting)
     try:
         for result, key, work in answers:

@@ -393,6 +393,7 @@ def test_a_baseline_of_more_than_is_reported(run: Run, cached: tuple[str, ...]) 
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of small runs are kept too."""
     monkeypatch.setattr("promptguard.linting.cache._WORTH", 0)
+    monkeypatch.setattr("promptguard.cli.lint._SMALL", 0)
 
 
 @pytest.mark.usefixtures("kept")
@@ -528,8 +529,8 @@ def test_several_processes_end_and_close_the_pipe(tmp_path: Path) -> None:
 def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "small.j2").write_text(CLOCK)
     code = (
-        "import sys; from promptguard.cli.main import main; from promptguard.linting import cache\n"
-        "cache._WORTH = 0\n"
+        "import sys; from promptguard.cli.main import main; from promptguard.cli import lint; from promptguard.linting import cache\n"
+        "cache._WORTH = lint._SMALL = 0\n"
         "try: main(['lint', 'small.j2'])\nexcept SystemExit: pass\n"
         f"sys.stderr.write(repr(sorted(set({HEAVY!r}) & set(sys.modules))))"
     )
@@ -537,3 +538,35 @@ def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
         assert done.stderr == "[]"
         assert "PG101" in done.stdout
+
+
+def test_findings_have_their_fingerprints_where_they_are_asked_for(run: Run) -> None:
+    write(**{"system.j2": CLOCK})
+    (ours,) = json.loads(run("--no-cache", "--output-format", "json", "system.j2")[1])["findings"]
+    assert ours["fingerprint"].endswith(":1")
+    assert run("--no-cache", "-q", "--report", "json=a.json", "--report", "sarif=a.sarif", "system.j2")[0] == 1
+    assert json.loads(Path("a.json").read_text())["findings"] == [ours]
+    (result,) = json.loads(Path("a.sarif").read_text())["runs"][0]["results"]
+    assert list(result["partialFingerprints"].values()) == [ours["fingerprint"]]
+    assert run(command="baseline")[0] == 0
+    assert run("--baseline", ".promptguard-baseline.json", "system.j2")[0] == 0
+
+
+def test_what_one_small_prompt_without_a_cache_does_without(run: Run) -> None:
+    write(
+        **{
+            "system.j2": CLOCK,
+            "chat.jinja": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}",
+        }
+    )
+    code = "import sys; from promptguard.cli.main import _run; _run({!r}); print('promptguard.linting.cache' in sys.modules)"
+
+    def loads_cache(*arguments: str) -> bool:
+        command = [sys.executable, "-c", code.format(["lint", *arguments])]
+        return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True).stdout.endswith("True\n")
+
+    assert not loads_cache("system.j2")
+    assert loads_cache("chat.jinja")
+    assert loads_cache("system.j2", "chat.jinja")
+    Path(".promptguard_cache").mkdir(exist_ok=True)
+    assert loads_cache("system.j2")
