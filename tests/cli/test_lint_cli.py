@@ -529,7 +529,8 @@ def test_several_processes_end_and_close_the_pipe(tmp_path: Path) -> None:
 def test_a_small_file_needs_nothing_heavy(tmp_path: Path) -> None:
     (tmp_path / "small.j2").write_text(CLOCK)
     code = (
-        "import sys; from promptguard.cli.main import main; from promptguard.cli import lint; from promptguard.linting import cache\n"
+        "import sys; from promptguard.cli import lint; from promptguard.cli.main import main\n"
+        "from promptguard.linting import cache\n"
         "cache._WORTH = lint._SMALL = 0\n"
         "try: main(['lint', 'small.j2'])\nexcept SystemExit: pass\n"
         f"sys.stderr.write(repr(sorted(set({HEAVY!r}) & set(sys.modules))))"
