@@ -1,25 +1,24 @@
-"""YAML as most prompt files have it: mappings and lists of texts, in lines or in brackets.
+"""YAML as prompt files have it: mappings and lists of texts, in lines or in brackets, with anchors, tags, several documents.
 
-What the few lines of this grammar do not say for sure is not decided here: anchors, tags, quotes and brackets over several lines,
-escapes but for the usual ones, tabs, odd characters, several documents, whatever may be an error. The library reads those. What
-is read here comes out as from the library: values, types and places alike.
+It reads what YAML 1.1 says for sure. Keys that are collections, texts as whole documents, directives, ``...``, tabs outside of
+texts, odd characters, whatever may be an error: that is not decided here, and read by the library. What is read here comes out as
+from the library: values, types and places alike.
 """
 
 from __future__ import annotations
 
 from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
-from promptguard.parse.yaml import MAX_DEPTH, Node, Stream
+from promptguard.parse.yaml import MAX_DEPTH, MAX_NODES, Node, Stream
 
 MAX_TEXT = 1 << 19
 """Longer texts are not read here, in code points: the library is written in C, and bounds the number of values."""
 
 MAX_OPEN = MAX_DEPTH // 2
 """Deeper collections are not read here."""
-_LONGEST_KEY = 128  # code points; YAML itself has a limit of 1,024
+LONGEST_KEY = 128  # code points; YAML itself has a limit of 1,024
 _NOT_FIRST = "?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here, nor with a dash and a blank
-_INVISIBLE = "\xa0\xad\u200b\u200c\u200d\u2060"  # not printable to Python, and characters like others to YAML
-_IN_KEYS = str.maketrans("_-./$ ", "aaaaaa")
+_FIRST_OF_KEY = "_$./<(~"  # beside letters and digits
 _WORDS = {
     **dict.fromkeys(("yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE"), "bool"),
     **dict.fromkeys(("on", "On", "ON", "off", "Off", "OFF"), "bool"),
@@ -28,33 +27,32 @@ _WORDS = {
     "=": "value",
 }
 # A text with a character beside these is no number and no date, in any of their spellings.
-_OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZz_.:+- "
-_HEADERS = ("|", "|-", "|+", ">", ">-", ">+")
+_OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZz_.:+- \t"
 
 
 def read_simple(source: Source) -> Stream | None:
     """Read a YAML text; ``None`` where it is not as simple as that."""
     text = source.text
-    newline = "\r\n" if "\r" in text else "\n"
-    if len(text) > MAX_TEXT or text.count(newline) != text.count("\n") or not _is_printable(text.replace(newline, "")):
+    if len(text) > MAX_TEXT or ("\r" in text and text.count("\r") != text.count("\r\n")) or not _is_printable(text):
         return None
-    reader = _Reader(text, newline)
+    reader = Reader(text)
     try:
-        root = reader.read()
-    except _NotSimpleError:
+        documents = reader.read()
+    except NotSimpleError:
         return None
-    return Stream(source, [root], reader.comments)
+    return Stream(source, documents, reader.comments, reader.anchor, reader.tag)
 
 
 def _is_printable(text: str) -> bool:
     """Whether a text has no characters but those that are plain ones in YAML; what is printable to Python is one."""
-    if not text.isascii():
-        for character in _INVISIBLE:
-            text = text.replace(character, "")
-    return text.isprintable()
+    if text.replace("\n", "").replace("\t", "").replace("\r", "").isprintable():
+        return True
+    from promptguard.parse.yaml_types import ODD_CHARACTER
+
+    return ODD_CHARACTER.search(text) is None
 
 
-class _NotSimpleError(Exception):
+class NotSimpleError(Exception):
     """The library has to read it."""
 
 
@@ -65,18 +63,39 @@ class _Open(NamedTuple):
     indent: int
 
 
-class _Reader:
-    def __init__(self, text: str, newline: str) -> None:
-        self.comments: list[int] = []  # where they begin
-        self._lines = text.split(newline)
-        self._newline = len(newline)
+class Reader:
+    """Reads the lines of a text.
+
+    Attributes:
+        text: the whole of it.
+        comments, anchor, tag: as in ``Stream``.
+        named: the nodes of the document that have an anchor.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.comments: list[int] = []
+        self.anchor: int | None = None
+        self.tag: int | None = None
+        self.named: dict[str, Node] = {}
+        self._lines = text.split("\n")
+        self._sizes = [len(line) + 1 for line in self._lines]
+        if "\r" in text:
+            self._lines = [line.removesuffix("\r") for line in self._lines]
         self._next = 0  # line
         self._start = 0  # of that line
-        self._open: list[_Open] = []
-        self._value: int | None = None  # where the value of the last key would stand on its line, while it has none
+        self._end = 0  # of the line before it, without its line break
+        self._open: list[_Open] = []  # the first one is the document
+        # Where the value of the last key or dash would stand on its line, while it has none; its anchor; whether it has a tag.
+        self._value: int | None = None
+        self._named: str | None = None
+        self._tagged = False
+        self._unfolded = 0  # values that aliases stand for
+        self._measures: dict[int, tuple[int, int]] = {}
 
-    def read(self) -> Node:
-        root: Node | None = None
+    def read(self) -> list[Node]:
+        """The documents."""
+        documents: list[Node] = []
         is_marked = False  # has a ``---``
         while self._next < len(self._lines):
             start = self._start
@@ -88,62 +107,107 @@ class _Reader:
                 continue
             if body[0] == "#":
                 self.comments.append(start)
-            elif root is not None:
-                self._see(body, indent, start)
-            elif line == "---" and not is_marked:
+                continue
+            if not indent and body.startswith("---") and body[3:4] in ("", " "):
+                if is_marked or documents:
+                    self._leave_document()
+                behind = body[3:].lstrip(" ")
+                if behind:
+                    if behind[0] != "#":
+                        raise NotSimpleError
+                    self.comments.append(self._end - len(behind))
                 is_marked = True
-            else:
-                root = self._begin(body, indent, start)
-                self._see(body, indent, start)
-        if root is None:
-            raise _NotSimpleError
+                self._open = []
+                continue
+            if not indent and body.startswith("..."):
+                raise NotSimpleError
+            if not self._open:
+                if documents and not is_marked:
+                    raise NotSimpleError
+                document = Node("sequence", 0)
+                documents.append(document)
+                self._open = [_Open(document, -1)]
+                self._value = start
+                is_marked = False
+            self._see(body, indent, start)
+        self._leave_document()
+        return [document.children[0] for document in documents]
+
+    def _leave_document(self) -> None:
+        if not self._open:
+            raise NotSimpleError  # it is empty
         self._leave_empty()
-        return root
+        self.named.clear()
+        self._measures.clear()
 
     def _take(self) -> str:
         line = self._lines[self._next]
+        self._end = self._start + len(line)
+        self._start += self._sizes[self._next]
         self._next += 1
-        self._start += len(line) + self._newline
         return line
 
-    def _begin(self, body: str, indent: int, start: int) -> Node:
-        """Open the collection that a line begins."""
-        if len(self._open) >= MAX_OPEN:
-            raise _NotSimpleError
-        node = Node("sequence" if body.startswith("- ") else "mapping", start)
+    def _add(self, node: Node) -> None:
+        """Add a value to the innermost collection, with the anchor that stands before it."""
+        self._open[-1].node.children.append(node)
+        if self._named is not None:
+            self.named[self._named] = node
+            self._named = None
+        self._tagged = False
+
+    def _begin(self, body: str, indent: int, start: int, *, value: int | None = None) -> None:
+        """Open the collection that a line begins.
+
+        Args:
+            body: what is on the line.
+            indent: how deep it is indented.
+            start: where it begins.
+            value: where its anchor or tag stands, on a line above.
+        """
+        if len(self._open) > MAX_OPEN:
+            raise NotSimpleError
+        node = Node("sequence" if _is_item(body) else "mapping", start if value is None else value)
+        self._add(node)
         self._open.append(_Open(node, indent))
-        return node
 
     def _leave_empty(self) -> None:
-        """The last key has no value after all."""
+        """The last key or dash has no value after all."""
         if self._value is not None:
-            self._open[-1].node.children.append(Node("scalar", self._value, "", True, "null"))
+            plain = not self._tagged
+            self._add(Node("scalar", self._value, "", plain, "null" if plain else "str"))
             self._value = None
 
     def _see(self, body: str, indent: int, start: int) -> None:
         """Take a line with something on it."""
-        is_item = body.startswith("- ")
-        if self._value is not None and (indent, is_item) > (self._open[-1].indent, False):
+        is_item = _is_item(body)
+        parent = self._open[-1]
+        if self._value is not None and (indent, is_item and parent.node.kind == "mapping") > (parent.indent, False):
+            has_properties = self._named is not None or self._tagged
+            value = self._value if has_properties else None
             self._value = None
-            parent = self._open[-1].node
-            parent.children.append(self._begin(body, indent, start))
+            if not is_item and not _begins_member(body):
+                if has_properties:
+                    raise NotSimpleError
+                self._add(self._scalar(body, start))
+                return
+            self._begin(body, indent, start, value=value)
         self._leave_empty()
         # A list may be indented as deep as the key that it belongs to.
-        while self._open and (indent, is_item) < (self._open[-1].indent, self._open[-1].node.kind == "sequence"):
+        while (indent, is_item) < (self._open[-1].indent, self._open[-1].node.kind == "sequence"):
             self._open.pop()
-        if not self._open or (indent, is_item) != (self._open[-1].indent, self._open[-1].node.kind == "sequence"):
-            raise _NotSimpleError
-        if not is_item:
-            self._see_member(body, start)
-            return
-        item = body[2:].lstrip(" ")
-        before = len(body) - len(item)
-        children = self._open[-1].node.children
-        if _begins_member(item):
-            children.append(self._begin(item, indent + before, start + before))
-            self._see_member(item, start + before)
-        else:
-            children.append(self._scalar(item, start + before))
+        if (indent, is_item) != (self._open[-1].indent, self._open[-1].node.kind == "sequence"):
+            raise NotSimpleError
+        while is_item:
+            item = body[1:].lstrip(" ")
+            before = len(body) - len(item)
+            body, indent, start = item, indent + before, start + before
+            if _is_item(body) or _begins_member(body):
+                self._begin(body, indent, start)
+                is_item = _is_item(body)
+            else:
+                self._see_value(body, start, start - before + 1)
+                return
+        self._see_member(body, start)
 
     def _see_member(self, body: str, start: int) -> None:
         """Take a key, and its value if that is on its line."""
@@ -151,131 +215,195 @@ class _Reader:
         end = body.find(quote, 1) + 1 if quote else _key_end(body)
         key = body[1 : end - 1] if quote else body[: max(end, 0)]
         if quote:
-            is_simple = end > 1 and quote not in key and "\\" not in key and body[end : end + 2] in (":", ": ")
+            behind = len(body) - len(body[end:].lstrip(" ")) if end else 0
+            is_simple = end > 1 and "\\" not in key and (body[behind : behind + 2] == ": " or body[behind:] == ":")
+            end = behind
         else:
-            is_simple = key[:1].isalpha() and key[-1] != " " and key.translate(_IN_KEYS).isalnum()
-        if not is_simple or len(key) > _LONGEST_KEY:
-            raise _NotSimpleError
+            key = key.rstrip(" ")
+            is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and not (key.startswith("...") or " #" in key)
+        if not is_simple or len(body[:end]) > LONGEST_KEY or "\t" in key or not key:
+            raise NotSimpleError
         mapping = self._open[-1].node
-        mapping.keys.append(Node("scalar", start, key, not quote, "str" if quote else _type(key)))
+        mapping.keys.append(Node("scalar", start, key, not quote, "str" if quote else type_of(key)))
         value = body[end + 1 :].lstrip(" ")
-        at = start + len(body) - len(value)
-        if value and value[0] != "#":
-            mapping.children.append(self._scalar(value, at))
-            return
-        self._value = start + end + 1
-        if value:
-            self.comments.append(at)
+        self._see_value(value, start + len(body) - len(value), start + end + 1)
+
+    def _see_value(self, body: str, start: int, empty: int) -> None:
+        """Take what stands behind a colon or dash.
+
+        Args:
+            body: the rest of the line.
+            start: where it begins.
+            empty: where the value stands if there is none.
+        """
+        first = body[:1]
+        value: int | None = None
+        if first in ("&", "!"):
+            value = empty = start
+            body, start = self._properties(body, start)
+            first = body[:1]
+        if not first or first == "#":
+            self._value = empty
+            if first:
+                self.comments.append(start)
+        elif first == "*":
+            if value is not None:
+                raise NotSimpleError
+            name = body[1:].partition(" ")[0]
+            self._see_end(body[1 + len(name) :], start + 1 + len(name))
+            self._add(self.alias(name))
+        else:
+            node = self._scalar(body, start)
+            if value is not None:
+                node.start = value
+                if self._tagged and node.kind == "scalar":
+                    node.plain, node.type = False, "str"
+            self._add(node)
+
+    def _properties(self, body: str, start: int) -> tuple[str, int]:
+        """Take the anchor and the tag before a value; the rest of the line, and where it begins."""
+        begin = start
+        while body[:1] in ("&", "!"):
+            word, blank, _ = body.partition(" ")
+            name = word[1:]
+            if word[0] == "&":
+                if self._named is not None or name in self.named or not is_name(name):
+                    raise NotSimpleError
+                self._named = name
+                self.anchor = begin if self.anchor is None else self.anchor
+            else:
+                if self._tagged or not is_name(name.removeprefix("!").replace("/", "-").replace(".", "-")):
+                    raise NotSimpleError
+                self._tagged = True
+                self.tag = begin if self.tag is None else self.tag
+            rest = body[len(word) + len(blank) :].lstrip(" ")
+            start += len(body) - len(rest)
+            body = rest
+        if body and (_is_item(body) or _begins_member(body)):
+            raise NotSimpleError  # they belong to the key
+        return body, start
+
+    def alias(self, name: str, depth: int = 0) -> Node:
+        """What an anchor names that stands before; the alias stands in ``depth`` collections, if in more than are open."""
+        node = self.named.get(name)
+        if node is None or any(collection.node is node for collection in self._open):
+            raise NotSimpleError
+        size, height = self._measured(node)
+        self._unfolded += size
+        if max(depth, len(self._open)) + height > MAX_OPEN or self._unfolded > MAX_NODES // 2:
+            raise NotSimpleError
+        return node
+
+    def _measured(self, node: Node) -> tuple[int, int]:
+        """How many values a node unfolds into, itself included, and how deep they are nested."""
+        found = self._measures.get(id(node))
+        if found is None:
+            inner = [self._measured(child) for child in (*node.keys, *node.children)]  # the depth is bounded
+            size = 1 + sum(size for size, _ in inner)
+            found = self._measures[id(node)] = (size, 1 + max((depth for _, depth in inner), default=0))
+        return found
 
     def _scalar(self, body: str, start: int) -> Node:
-        first = body[:1]
+        """Take a value of any kind that begins on this line."""
+        first = body[0]
         if first in ("|", ">"):
             return self._block(body, start)
-        if first in ("'", '"'):
-            return self._quoted(body, start)
-        if first in ("[", "{"):
-            node, end = self._flow(body, 0, start, 0)
-            self._see_end(body, end - 1, start)
+        if first in ("'", '"', "[", "{"):
+            node, end = self.quoted(start) if first in ("'", '"') else self._flow(start)
+            while self._start < end:
+                self._take()
+            self._see_end(self.text[end : self._end], end)
             return node
         end = body.find(" #")
         if end >= 0:
             self.comments.append(start + end + 1)
         text = (body[:end] if end >= 0 else body).rstrip(" ")
-        if not text or first in _NOT_FIRST or text == "-" or text.startswith("- ") or _key_end(text) >= 0:
-            raise _NotSimpleError
+        if not text or first in _NOT_FIRST or _is_item(text) or "\t" in text or _key_end(text) >= 0:
+            raise NotSimpleError
         if end < 0:
             text += self._continued()
-        return Node("scalar", start, text, True, _type(text))
+        return Node("scalar", start, text, True, type_of(text))
 
     def _continued(self) -> str:
         """What stands on the following lines of a text without quotes; they are indented deeper than its collection."""
-        parts = [""]
-        while self._next < len(self._lines):
-            line = self._lines[self._next]
+        parts: list[str] = []
+        indent = self._open[-1].indent
+        empty = 0
+        for number in range(self._next, len(self._lines)):
+            line = self._lines[number]
             body = line.strip(" ")
-            if not body or len(line) - len(line.lstrip(" ")) <= self._open[-1].indent or body[0] == "#":
+            if not body:
+                empty += 1
+                continue
+            if len(line) - len(line.lstrip(" ")) <= indent or body[0] == "#":
                 break
-            if body[0] in _NOT_FIRST or body[0] == "-" or " #" in body or _key_end(body) >= 0:
-                raise _NotSimpleError
-            parts.append(body)
-            self._take()
-        return " ".join(parts)
+            if " #" in body or "\t" in body or _key_end(body) >= 0 or line.startswith(("---", "...")):
+                raise NotSimpleError
+            parts += "\n" * empty or " ", body
+            empty = 0
+            while self._next <= number:
+                self._take()
+        return "".join(parts)
 
-    def _quoted(self, body: str, start: int) -> Node:
-        quote = body[0]
-        # What is escaped is masked, from the left; the mask is no printable character.
-        masked = body[1:].replace("''", "\0\0") if quote == "'" else body[1:].replace("\\\\", "\0\0").replace('\\"', "\0\0")
-        end = masked.find(quote) + 1
-        self._see_end(body, end, start)
-        inner = body[1:end]
-        return Node("scalar", start, inner.replace("''", "'") if quote == "'" else _unescaped(inner))
+    def quoted(self, start: int) -> tuple[Node, int]:
+        """Take a text in quotes that begins at ``start``, over any number of lines; it, and where it ends."""
+        text = self.text
+        quote = text[start]
+        end = text.find(quote, start + 1)
+        if quote == "'":
+            while text[end + 1 : end + 2] == "'" and end >= 0:
+                end = text.find("'", end + 2)
+        else:
+            while end >= 0 and text[end - 1] == "\\" and _is_escaped(text, end):
+                end = text.find('"', end + 1)
+        if end < 0:
+            raise NotSimpleError
+        inner = text[start + 1 : end]
+        if "\n" in inner or "\\" in inner:
+            from promptguard.parse.yaml_quotes import in_double_quotes, in_single_quotes
 
-    def _flow(self, body: str, at: int, start: int, depth: int) -> tuple[Node, int]:
-        """Take a collection in brackets, or a text in one, that stands on one line.
+            inner = in_single_quotes(inner) if quote == "'" else in_double_quotes(inner)
+        elif quote == "'":
+            inner = inner.replace("''", "'")
+        return Node("scalar", start, inner), end + 1
 
-        Args:
-            body: what is on the line.
-            at: where it begins there.
-            start: where ``body`` begins.
-            depth: in how many brackets it stands.
+    def _flow(self, start: int) -> tuple[Node, int]:
+        from promptguard.parse.yaml_flow import read_flow
 
-        Returns:
-            It, and where the text behind it begins.
-        """
-        first = body[at : at + 1]
-        if first not in ("[", "{"):
-            return _flow_text(body, at, start)
-        if len(self._open) + depth >= MAX_OPEN:
-            raise _NotSimpleError
-        node = Node("sequence" if first == "[" else "mapping", start + at)
-        closing = "]" if first == "[" else "}"
-        at = _behind_blanks(body, at + 1)
-        while body[at : at + 1] != closing:
-            if first == "{":
-                key, at = _flow_text(body, at, start)
-                if len(key.text) > _LONGEST_KEY or body[at : at + 2] != ": ":
-                    raise _NotSimpleError
-                node.keys.append(key)
-                at = _behind_blanks(body, at + 1)
-            child, at = self._flow(body, at, start, depth + 1)
-            node.children.append(child)
-            at = _behind_blanks(body, at)
-            if body[at : at + 1] == ",":
-                at = _behind_blanks(body, at + 1)
-                if body[at : at + 1] == closing:
-                    raise _NotSimpleError
-            elif body[at : at + 1] != closing:
-                raise _NotSimpleError
-        return node, at + 1
+        return read_flow(self, start, len(self._open))
 
-    def _see_end(self, body: str, end: int, start: int) -> None:
-        """See that what ends with a character has only a comment behind it."""
-        behind = body[end + 1 :].lstrip(" ")
-        if end <= 0 or (behind and (behind[0] != "#" or body[end + 1] == "#")):
-            raise _NotSimpleError
-        if behind:
-            self.comments.append(start + len(body) - len(behind))
+    def _see_end(self, behind: str, end: int) -> None:
+        """See that behind a value that ends at ``end`` there is only a comment on its line."""
+        comment = behind.lstrip(" ")
+        if comment:
+            if comment[0] != "#" or behind[0] == "#":
+                raise NotSimpleError
+            self.comments.append(end + len(behind) - len(comment))
 
     def _block(self, body: str, start: int) -> Node:
         header, comment, _ = body.partition(" #")
         if comment:
             self.comments.append(start + len(header) + 1)
-        header = header.rstrip(" ")
-        if header not in _HEADERS:
-            raise _NotSimpleError
-        lines = self._block_lines()
+        marks = header.rstrip(" ")[1:]
+        digit = marks.strip("+-")
+        chomping = marks.replace(digit, "", 1)
+        if digit not in ("", *"123456789") or chomping not in ("", "+", "-") or len(self._open) == 1:
+            raise NotSimpleError
+        lines = self._block_lines(max(self._open[-1].indent, 0) + int(digit) if digit else 0)
         end = max((number for number, line in enumerate(lines, 1) if line), default=0)
         if not end:
-            raise _NotSimpleError
+            raise NotSimpleError
         breaks = len(lines) - end + (self._next < len(self._lines))  # there may be none behind the last line
-        kept = {"+": breaks, "-": 0}.get(header[1:], min(breaks, 1))
+        kept = {"+": breaks, "-": 0}.get(chomping, min(breaks, 1))
         text = "\n".join(lines[:end]) if header[0] == "|" else _folded(lines[:end])
         return Node("scalar", start, text + "\n" * kept)
 
-    def _block_lines(self) -> list[str]:
-        """The lines that follow and are indented deeper, without the indentation of the first one that has a text."""
+    def _block_lines(self, depth: int) -> list[str]:
+        """The lines that follow and are indented deeper, without that indentation: ``depth``, or that of the first one that has a
+        text where it is 0.
+        """
         lines: list[str] = []
-        depth = blanks = 0
+        blanks = 0
         while self._next < len(self._lines):
             line = self._lines[self._next]
             indent = len(line) - len(line.lstrip(" "))
@@ -283,18 +411,30 @@ class _Reader:
             if indent == len(line):
                 blanks = blanks if depth else max(blanks, indent)
                 if is_last and line:
-                    raise _NotSimpleError
+                    raise NotSimpleError
             elif not depth:
                 depth = indent
-                if depth < blanks or depth <= self._open[-1].indent:
-                    raise _NotSimpleError
+                if depth < blanks or depth <= self._open[-1].indent or line[indent] == "\t":
+                    raise NotSimpleError
             elif indent < depth:
+                if line[indent] == "\t":
+                    raise NotSimpleError
                 break
             if is_last and not line:
                 break
             lines.append(line[depth:] if depth else "")
             self._take()
         return lines
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is the name of an anchor."""
+    return text.isascii() and text.replace("_", "a").replace("-", "a").isalnum()
+
+
+def _is_item(body: str) -> bool:
+    """Whether what is on a line begins with the dash of a list."""
+    return body[:1] == "-" and body[1:2] in ("", " ")
 
 
 def _key_end(body: str) -> int:
@@ -304,43 +444,27 @@ def _key_end(body: str) -> int:
 
 
 def _begins_member(body: str) -> bool:
-    """Whether an element of a list is a mapping that begins on its line."""
+    """Whether what is on a line begins with a key."""
     if body[:1] in ("'", '"'):
         end = body.find(body[0], 1) + 1
-        return body[end : end + 1] == ":"
-    return body[:1].isalpha() and _key_end(body) >= 0
+        return body[end:].lstrip(" ")[:1] == ":" if end else False
+    return body[:1] not in _NOT_FIRST and _key_end(body.partition(" #")[0]) >= 0
 
 
-def _behind_blanks(body: str, at: int) -> int:
-    while body[at : at + 1] == " ":
-        at += 1
-    return at
+def _is_escaped(text: str, at: int) -> bool:
+    """Whether an odd number of backslashes stands before a character."""
+    begin = at
+    while text[begin - 1] == "\\":
+        begin -= 1
+    return (at - begin) % 2 == 1
 
 
-def _flow_text(body: str, at: int, start: int) -> tuple[Node, int]:
-    """A text in brackets, and where what is behind it begins."""
-    quote = body[at : at + 1]
-    if quote in ("'", '"'):
-        end = body.find(quote, at + 1)
-        text = body[at + 1 : end]
-        if end < 0 or "\\" in text or body[end + 1 : end + 2] == quote:
-            raise _NotSimpleError
-        return Node("scalar", start + at, text), end + 1
-    end = at
-    while end < len(body) and body[end] not in ",:[]{}":
-        end += 1
-    text = body[at:end].rstrip(" ")
-    if not text[:1].isalnum() or not text.translate(_IN_KEYS).isalnum():
-        raise _NotSimpleError
-    return Node("scalar", start + at, text, True, _type(text)), at + len(text)
-
-
-def _type(text: str) -> str:
-    """As in ``Node.type``."""
+def type_of(text: str) -> str:
+    """As in ``Node.type``, for a text without quotes."""
     found = _WORDS.get(text)
     if found is not None or text.strip(_OF_NUMBERS):
         return found or "str"
-    if text[0].isalpha():
+    if text[:1].isalpha():
         return "str"
     bare = text.removeprefix("-")
     if bare.isdecimal() and (bare == "0" or bare[0] != "0"):
@@ -348,22 +472,9 @@ def _type(text: str) -> str:
     parts = bare.split(".")
     if len(parts) > 1 and all(part.isdecimal() for part in parts):
         return "float" if len(parts) == 2 else "str"
-    if [len(part) for part in text.split("-") if part.isdecimal()] == [4, 2, 2] and len(text) == 10:
-        return "timestamp"
-    ports = text.split(":")
-    if len(ports) > 1 and all(part.isdecimal() for part in ports) and any(len(part) > 2 for part in ports[1:]):
-        return "str"  # no number to the base of 60
-    raise _NotSimpleError
+    from promptguard.parse.yaml_types import type_of_number
 
-
-def _unescaped(text: str) -> str:
-    """What a text in double quotes on one line says."""
-    if "\\" not in text:
-        return text
-    parts = [part.replace("\\n", "\n").replace('\\"', '"').replace("\\t", "\t") for part in text.split("\\\\")]
-    if any("\\" in part for part in parts):
-        raise _NotSimpleError
-    return "\\".join(parts)
+    return type_of_number(text)
 
 
 def _folded(lines: list[str]) -> str:
@@ -377,7 +488,7 @@ def _folded(lines: list[str]) -> str:
             continue
         if not above:
             parts.append("\n" * empty)
-        elif above[0] == " " or line[0] == " ":
+        elif above[0] in " \t" or line[0] in " \t":
             parts.append("\n" * (empty + 1))
         else:
             parts.append("\n" * empty or " ")

@@ -1,0 +1,116 @@
+"""Collections in brackets, as in JSON or shorter, over any number of lines."""
+
+from __future__ import annotations
+
+from promptguard.core.light import TYPE_CHECKING
+from promptguard.parse.yaml import Node
+from promptguard.parse.yaml_simple import LONGEST_KEY, MAX_OPEN, NotSimpleError, is_name, type_of
+
+if TYPE_CHECKING:
+    from promptguard.parse.yaml_simple import Reader
+
+_LIKE_LETTERS = str.maketrans("_-./$+=()@%| ", "aaaaaaaaaaaaa")
+
+
+def read_flow(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
+    """Read a collection in brackets.
+
+    Args:
+        reader: of the text.
+        at: where the collection begins.
+        depth: in how many collections it stands.
+
+    Returns:
+        It, and where it ends.
+
+    Raises:
+        NotSimpleError: the library has to read it.
+    """
+    text = reader.text
+    if depth >= MAX_OPEN:
+        raise NotSimpleError
+    is_list = text[at] == "["
+    closing = "]" if is_list else "}"
+    node = Node("sequence" if is_list else "mapping", at)
+    at = _behind_gap(reader, at + 1)
+    while text[at : at + 1] != closing:
+        begin = at
+        child, at = _value(reader, at, depth)
+        value = -1 if is_list else _behind_colon(text, begin, at, child)
+        if value >= 0:
+            node.keys.append(child)
+            child, at = _value(reader, _behind_gap(reader, value), depth)
+        at = _behind_gap(reader, at)
+        if not is_list and value < 0:
+            node.keys.append(child)
+            child = Node("scalar", at, "", True, "null")
+        node.children.append(child)
+        if text[at : at + 1] == ",":
+            at = _behind_gap(reader, at + 1)
+        elif text[at : at + 1] != closing:
+            raise NotSimpleError
+    return node, at + 1
+
+
+def _value(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
+    first = reader.text[at : at + 1]
+    if first in ("[", "{"):
+        return read_flow(reader, at, depth + 1)
+    if first in ("'", '"'):
+        return reader.quoted(at)
+    if first == "*":
+        end = at + 1
+        while is_name(reader.text[end : end + 1]):
+            end += 1
+        if reader.text[end : end + 1] not in (" ", ",", "]", "}", "\n", "\r"):
+            raise NotSimpleError
+        return reader.alias(reader.text[at + 1 : end], depth), end
+    return _plain(reader.text, at)
+
+
+def _behind_colon(text: str, begin: int, end: int, key: Node) -> int:
+    """Where the value of a key may begin; -1 where it has none.
+
+    Args:
+        text: the YAML text.
+        begin: where the key begins.
+        end: where it ends.
+        key: it.
+    """
+    while text[end : end + 1] == " ":
+        end += 1
+    if text[end : end + 1] != ":":
+        return -1
+    if key.kind != "scalar" or text[begin] == "*" or end - begin > LONGEST_KEY or "\n" in text[begin:end]:
+        raise NotSimpleError
+    if key.plain and text[end + 1 : end + 2] not in (" ", "\n", "\r"):
+        raise NotSimpleError
+    return end + 1
+
+
+def _plain(text: str, at: int) -> tuple[Node, int]:
+    """A text without quotes, and where it ends."""
+    end = at
+    while text[end : end + 1] not in ("", ",", ":", "[", "]", "{", "}", "\n", "\r"):
+        end += 1
+    said = text[at:end].rstrip(" ")
+    first = said.lstrip("-")[:1] if said.startswith("-") else said[:1]
+    is_simple = (first.isalnum() or first in ("_", "$", ".", "/", "(")) and said.translate(_LIKE_LETTERS).isalnum()
+    if not (is_simple or said == "<<") or said.startswith(("---", "...")):
+        raise NotSimpleError
+    return Node("scalar", at, said, True, type_of(said)), at + len(said)
+
+
+def _behind_gap(reader: Reader, at: int) -> int:
+    """Where the blanks, line ends and comments from ``at`` on end."""
+    text = reader.text
+    while True:
+        character = text[at : at + 1]
+        if character == "#" and text[at - 1] in " \n":
+            reader.comments.append(at)
+            at = text.find("\n", at)
+            if at < 0:
+                raise NotSimpleError
+        elif not character or character not in " \n\r":
+            return at
+        at += 1
