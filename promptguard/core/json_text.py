@@ -54,7 +54,7 @@ class Decoder:
         bare = text.strip(_SPACE)
         try:
             value, end = self._scan(bare, 0)
-        except Exception:  # json says what it is
+        except (StopIteration, ValueError, TypeError, AttributeError):  # json says what it is
             end = -1
         if end == len(bare):
             return value

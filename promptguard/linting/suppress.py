@@ -334,11 +334,11 @@ def _unknown(file: Source, lines: _Lines, places: _Places, documents: Sequence[D
             quoted = [*code_ranges(file.text), *_raw_ranges(documents)]
         if any(start <= match.start() < end for start, end in quoted):
             continue
-        from difflib import get_close_matches
+        from promptguard.core.similar import closest
 
-        close = get_close_matches(match[1], _KNOWN, 1)
-        if close or match[2] is not None:
-            hint = f"; did you mean {close[0]}?" if close else ""
+        meant = closest(match[1], _KNOWN)
+        if meant is not None or match[2] is not None:
+            hint = f"; did you mean {meant}?" if meant is not None else ""
             yield Problem(match.start(1), match.end(1), f"there is no directive `{match[1]}`{hint}")
 
 

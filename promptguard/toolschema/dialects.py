@@ -308,9 +308,7 @@ def _chat_tool(element: Mapping[str, Any], label: str, where: str) -> Mapping[st
         raise InputError(f"function of {label} is not an object", where=where)
     name = function.get("name")
     if name is None:
-        import json
-
-        hint = f"it has type {json.dumps(kind)}, only functions have a schema" if kind != "function" else f"give {_NAMES}"
+        hint = f"it has type {json_text.dumps(kind)}, only functions have a schema" if kind != "function" else f"give {_NAMES}"
         raise InputError(f"{label} has no name", where=where, hint=hint)
     if not isinstance(name, str) or not name:
         raise InputError(f"the name of {label} is not a text", where=where)
