@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError
+from promptguard.core.similar import closest
 
 _BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
 
@@ -30,9 +31,7 @@ def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
 
 
 def _suggestion(wanted: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)], n=1)
-    if not close:
+    meant = closest(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)])
+    if meant is None:
         return "promptguard rule lists them"
-    return f"did you mean {close[0].upper() if close[0].upper() in RULES else close[0]}?"
+    return f"did you mean {meant.upper() if meant.upper() in RULES else meant}?"

@@ -11,6 +11,10 @@ from promptguard.core.light import Any, Callable, lru_cache
 _SPACE = " \t\n\r"
 
 
+class RefusedError(Exception):
+    """Raised by a hook of a decoder that does not take a value; the text is not read once more for it."""
+
+
 class Decoder:
     """``json.JSONDecoder``, but for ``raw_decode``.
 
@@ -54,7 +58,9 @@ class Decoder:
         bare = text.strip(_SPACE)
         try:
             value, end = self._scan(bare, 0)
-        except (StopIteration, ValueError, TypeError, AttributeError):  # json says what it is
+        except RefusedError:
+            raise
+        except Exception:  # json says what it is
             end = -1
         if end == len(bare):
             return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 from promptguard.core import json_text
 from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
+from promptguard.core.json_text import RefusedError
 from promptguard.core.light import TYPE_CHECKING, Any, regex
 from promptguard.core.source import Place, Source, Span
 
@@ -99,7 +100,7 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
             problem, at = _problem(text, error)
             raise InputError(f"not JSON: {problem}", where=_at(source, start + at)) from None
         _refuse(source, start, text, exact_numbers)
-    except (_RefusedError, RecursionError):
+    except (RefusedError, RecursionError):
         _refuse(source, start, text, exact_numbers)
     if deeper_than(value, MAX_NESTING) or _SURROGATE.search(text):
         _check(source, start, text, exact_numbers)
@@ -116,25 +117,21 @@ def _problem(text: str, error: JSONDecodeError) -> tuple[str, int]:
     return re.sub("( starting)? at$", "", error.msg.lower()), at
 
 
-class _RefusedError(Exception):
-    """Raised inside the parser, where the place is not known."""
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _RefusedError
+        raise RefusedError
     return found
 
 
 def _constant(_: str) -> NoReturn:
-    raise _RefusedError
+    raise RefusedError
 
 
 def _float(lexeme: str) -> float:
     number = float(lexeme)
     if abs(number) == _INFINITY:
-        raise _RefusedError
+        raise RefusedError
     return number
 
 

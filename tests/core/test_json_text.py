@@ -81,6 +81,30 @@ def test_values_are_written_without_json() -> None:
     assert done.stdout == '{"a": [1.5, null]} False\n'
 
 
+@pytest.mark.parametrize("text", ["[1,", "[1 2]", '{"a" 1}', '"a', "[1,]", "", "9" * 5000])
+def test_the_first_error_of_a_process_is_that_of_json(text: str) -> None:
+    code = "import sys; from promptguard.core.json_text import loads\ntry: loads(sys.argv[1])\nexcept ValueError as e: print(repr(e))"
+    done = subprocess.run([sys.executable, "-c", code, text], capture_output=True, text=True)
+    with pytest.raises(ValueError) as expected:  # noqa: PT011 - whatever json says
+        json.loads(text)
+    assert (done.stdout, done.stderr) == (f"{expected.value!r}\n", "")
+
+
+def test_a_value_that_a_hook_refuses_needs_no_json() -> None:
+    code = """
+import sys
+from promptguard.core.errors import InputError
+from promptguard.core.source import Source
+from promptguard.parse.strict import parse
+try:
+    parse(Source("a", '{"b": 1, "b": 2}'))
+except InputError as error:
+    print(error.what, "json" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == 'the key "b" stands twice in one object False\n'
+
+
 @given(st.text(st.characters(), max_size=12))
 @example('\x00\x1f\x7f\u2028\ud800"\\/\b\f\n\r\t😀')
 def test_a_text_is_quoted_as_json_does_it(text: str) -> None:
