@@ -83,7 +83,7 @@ def test_values_are_written_without_json() -> None:
 
 @pytest.mark.parametrize("text", ["[1,", "[1 2]", '{"a" 1}', '"a', "[1,]", "", "9" * 5000])
 def test_the_first_error_of_a_process_is_that_of_json(text: str) -> None:
-    code = "import sys; from promptguard.core.json_text import loads\ntry: loads(sys.argv[1])\nexcept ValueError as e: print(repr(e))"
+    code = "import sys; from promptguard.core.json_text import loads\ntry: loads(sys.argv[1])\nexcept ValueError as e: print([e])"
     done = subprocess.run([sys.executable, "-c", code, text], capture_output=True, text=True)
     with pytest.raises(ValueError) as expected:  # noqa: PT011 - whatever json says
         json.loads(text)
