@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError
-from promptguard.core.similar import closest
 
 _BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
 
@@ -31,6 +30,8 @@ def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
 
 
 def _suggestion(wanted: str) -> str:
+    from promptguard.core.similar import closest
+
     meant = closest(wanted.lower(), [*_BY_NAME, *(code.lower() for code in RULES)])
     if meant is None:
         return "promptguard rule lists them"

@@ -87,7 +87,7 @@ def test_the_first_error_of_a_process_is_that_of_json(text: str) -> None:
     done = subprocess.run([sys.executable, "-c", code, text], capture_output=True, text=True)
     with pytest.raises(ValueError) as expected:  # noqa: PT011 - whatever json says
         json.loads(text)
-    assert (done.stdout, done.stderr) == (f"{expected.value!r}\n", "")
+    assert (done.stdout, done.stderr) == (f"[{expected.value!r}]\n", "")
 
 
 def test_a_value_that_a_hook_refuses_needs_no_json() -> None:
