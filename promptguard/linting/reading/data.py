@@ -19,12 +19,11 @@ from promptguard.core.source import Place, Source, Span
 from promptguard.linting.reading.blocks import Switch, line_marks
 from promptguard.linting.reading.names import FileKind, name_block, says_prompt
 from promptguard.linting.reading.prompts import Origin, make_document
-from promptguard.linting.reading.strings import PromptString, Value, ValueKind, child_pointer, prompt_strings, texts
-from promptguard.linting.reading.syntax import guess_syntax
 from promptguard.parse.tool_marks import is_json_lines, may_hold_tools, says_tools, seems_tools, should_parse
 
 if TYPE_CHECKING:
     from promptguard.linting.reading.beside import Beside
+    from promptguard.linting.reading.strings import PromptString, Value, ValueKind
     from promptguard.parse.json import JSONIndex
     from promptguard.parse.json import Node as JSONNode
     from promptguard.parse.yaml import Node as YAMLNode
@@ -42,6 +41,7 @@ _JSON_KEY = regex(rb"(?:%s)[a-z_]{0,40}\"\s{0,20}:" % b"|".join(_HINTS))
 _YAML_KEY = regex(rb"(?:%s)[a-z_]{0,40}[\"']?[ \t]{0,20}:" % b"|".join(_HINTS))
 _MARK = b"promptguard: block"
 _TEMPLATE = regex(r"\{[{%]|\\u007[bB]")  # JSON itself has no such braces
+_YAML_TEMPLATE = regex(r"\{[{%#]|\\[xuU\r\n]")  # or an escape of one
 _BRACE = regex(r"[{<]|\\u")
 # The first key of a file that is nothing of ours, at the margin.
 _ORDINARY_YAML = regex(
@@ -136,6 +136,8 @@ def _json(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     made = _Maker(source, origin, _json_embedding)
     if tools:
         return [_tools(source, origin), *made.tool_texts(root)]
+    from promptguard.linting.reading.strings import prompt_strings  # tools do without
+
     parts = [prompt_strings(root, sure=sure, lenient=False, declared=declared)]
     beside: list[tuple[Beside, int]] = []
     if _may_be_beside(text):
@@ -160,10 +162,15 @@ def _yaml(source: Source, origin: Origin, *, declared: bool, named: bool) -> lis
     sure = says_prompt(source.path) or bool(marks)
     made = _Maker(source, origin, _yaml_embedding, marks)
     wholes = [merged(root) for root in stream.documents]
-    roots = [_yaml_value(root) for root in wholes]
     # An escape may hide what every tools file has in it.
-    if ("\\" in source.text or _may_hold_tools(source.text)) and any(map(_holds_tools, wholes)):
+    tools = ("\\" in source.text or _may_hold_tools(source.text)) and any(map(_holds_tools, wholes))
+    if tools and origin.syntax is None and not _YAML_TEMPLATE.search(source.text):
+        return [_tools(source, origin)]  # without a look at each of its texts
+    roots = [_yaml_value(root) for root in wholes]
+    if tools:
         return [_tools(source, origin), *(document for root in roots for document in made.tool_texts(root))]
+    from promptguard.linting.reading.strings import prompt_strings  # tools do without
+
     parts = [prompt_strings(root, sure=sure, lenient=True, declared=declared) for root in roots]
     beside: list[tuple[Beside, int]] = []
     if _may_be_beside(source.text):
@@ -210,6 +217,8 @@ class _Maker:
         several = several and self._origin.prompt == self._source.path
         made: list[Document] = []
         for (number, holder, key, tools), end in beside:
+            from promptguard.linting.reading.strings import child_pointer
+
             prompt = self._prompt(number, holder, several=several)
             pointer, region = child_pointer(holder, key), Region(tools.start, end, "tools")
             made.append(Document(self._source, "tools", regions=(region,), pointer=pointer, prompt=prompt, bom=self._origin.bom))
@@ -222,6 +231,9 @@ class _Maker:
 
     def tool_texts(self, root: Value, at: str = "", prompt: str | None = None) -> list[Document]:
         """The texts of tools that are templates; ``at``: their JSON pointer; ``prompt``: by default that of the file."""
+        from promptguard.linting.reading.strings import PromptString, texts
+        from promptguard.linting.reading.syntax import guess_syntax
+
         found: list[Document] = []
         for inner, value in texts(root):
             pointer = at + inner
@@ -245,6 +257,8 @@ class _Maker:
         embedding = self._embed(self._source, item.value)
         if embedding is None:
             return []
+        from promptguard.linting.reading.syntax import guess_syntax
+
         text = item.value.text
         place = Place(self._source, embedding.span(0, len(text)))
         syntax = self._origin.syntax or (item.syntax if item.syntax and "{" in text else guess_syntax(text))
@@ -281,6 +295,8 @@ def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
 
 def _json_value(places: JSONIndex, at: int = 0) -> Value:
     """The tree of a JSON text that begins at a place in its file."""
+    from promptguard.linting.reading.strings import Value
+
     kinds: dict[str, ValueKind] = {"object": "mapping", "array": "list", "string": "text", "scalar": "other"}
 
     def made(node: JSONNode) -> Value:
@@ -299,6 +315,8 @@ def _json_value(places: JSONIndex, at: int = 0) -> Value:
 
 def _yaml_value(root: YAMLNode) -> Value:
     """The tree of a YAML document; an alias is the value of its anchor once more."""
+    from promptguard.linting.reading.strings import Value
+
     known: dict[int, Value] = {}
 
     def made(node: YAMLNode) -> Value:
