@@ -2,7 +2,8 @@
 
     for python in python3.10 python3.11 python3.12 python3.13; do $python scripts/build_patterns.py; done
 
-It needs no package. A pattern that changed and is not in the file is compiled by each process that needs it.
+They are those for the files below, for the examples of the rules and for the clean files of the tests. It needs no package. A
+pattern that changed and is not in the file is compiled by each process that needs it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import marshal
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the checkout, not an installed package
 
+from promptguard.checks.catalog import RULES
+from promptguard.checks.pages import parts, read_page
 from promptguard.cli.main import main as promptguard
 from promptguard.core import patterns
 
@@ -48,11 +52,33 @@ FILES = {  # name and text of files of every kind, without findings and with som
     "tools.jsonl": f"{TOOL}\n",
     "prompts.yaml": YAML,
     "found.yaml": YAML.replace("Use", NOW.replace("\n", "\n  ")),
+    "odd.yaml": "a: 2024-01-01 10:00:00\nb: 0x1F\nsystem: \"You are\\n\n  {{ now() }}\u200d\u2066\"\nuser: 'a\n  b'\n",
     "tools.yaml": "- name: a\n  description: The time.\n  parameters:\n    type: object\n    properties: {}\n",
     "compose.yaml": "services:\n  model:\n    image: llama\n    command: llama-server -m a.gguf --port 8080\n",
     "run.sh": "#!/bin/sh\nexec llama-server -m a.gguf --port 8080 -c 8192 -np 4 --cache-reuse 256\n",
     "Dockerfile": 'FROM llama\nCMD ["llama-server", "-m", "a.gguf"]\n',
 }
+
+
+PATHS = {"jinja": "a.j2", "markdown": "a.md", "text": "a.txt", "json": "tools.json", "yaml": "prompts.yaml", "sh": "run.sh"}
+CHAT_TEMPLATES = "PG5"  # they are rendered, by a library
+
+
+def files() -> Iterator[tuple[str, str]]:
+    """Paths and texts."""
+    yield from FILES.items()
+    for rule in RULES.values():
+        if rule.code.startswith(CHAT_TEMPLATES):
+            continue
+        for part in parts(read_page(rule.file).sections["Examples"], rule.file):
+            language, *words = (part.info or "toml").split()
+            if language != "toml":
+                named = next((word.removeprefix("path=") for word in words if word.startswith("path=")), PATHS.get(language, "a"))
+                text = "\n".join([*part.lines[1:-1], ""])
+                yield named, text.encode("ascii", "backslashreplace").decode("unicode_escape") if "escapes" in words else text
+    for path in sorted((ROOT / "fixtures" / "clean").rglob("*")):
+        if path.is_file() and path.suffix != ".toml":
+            yield path.name, path.read_text(encoding="utf-8")
 
 
 def content() -> bytes:
@@ -61,8 +87,9 @@ def content() -> bytes:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for name, text in FILES.items():
-            Path(name).write_text(text, encoding="utf-8")
+        for name, text in files():
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(name).write_text(text, encoding="utf-8", newline="")
             with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.suppress(SystemExit):
                 promptguard(["lint", "--no-cache", name])
         os.chdir(before)

@@ -114,7 +114,7 @@ def _number(kind: str, text: str) -> int | float:
     whole, _, rest = bare.partition(".")
     if bare.isascii() and whole.isdecimal() and rest.isdecimal():
         return float(text)
-    from promptguard.parse.yaml_events import number
+    from promptguard.parse.yaml_types import number
 
     return number(kind, text)  # octal, sexagesimal, with underscores, infinite
 

@@ -158,10 +158,10 @@ class ScalarWriter:
 
 def _is_plain(value: str, around: str) -> bool:
     """Whether a plain scalar with this value would be one, and a text; ``around``: the part that may end it too early."""
-    from promptguard.parse.yaml_events import resolve  # only for these: it imports the library
+    from promptguard.parse.yaml_simple import type_of
 
     is_one = value[0].isalnum() and not value[-1].isspace() and not _ENDS_PLAIN.search(around)
-    return is_one and resolve.__wrapped__(value) == "str"  # to keep it would keep a text for every edit
+    return is_one and type_of(value) == "str"
 
 
 def _edited(text: str, start: int, end: int, edits: Iterable[ScalarEdit]) -> str:

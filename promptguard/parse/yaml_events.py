@@ -15,7 +15,6 @@ from promptguard.parse.yaml import MAX_DEPTH, MAX_NODES, Node, Stream
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVERS: dict[str | None, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
-_CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
 _PREFIX = "tag:yaml.org,2002:"
 _HEAD_COMMENT = re.compile(r"[|>][^\n#]*#")
 _LINE_END = re.compile(r"[\r\n\x85\u2028\u2029]")
@@ -46,16 +45,6 @@ def resolve(text: str) -> str:
         if pattern.match(text):
             return str(tag).removeprefix(_PREFIX)
     return "str"
-
-
-def number(kind: str, text: str) -> int | float:
-    """The value of a scalar that is an ``int`` or a ``float`` to PyYAML.
-
-    Raises:
-        ValueError: a number that Python does not take.
-    """
-    made: int | float = getattr(_CONSTRUCTOR, f"construct_yaml_{kind}")(yaml.ScalarNode(_PREFIX + kind, text))
-    return made
 
 
 class _Builder:

@@ -27,3 +27,23 @@ def type_of_number(text: str) -> str:
         if pattern.fullmatch(text):
             return name
     return "str"
+
+
+def number(kind: str, text: str) -> int | float:
+    """The value of a text of the type ``int`` or ``float``.
+
+    Raises:
+        ValueError: a number that Python does not take.
+    """
+    bare = text.replace("_", "").lower()
+    sign = -1 if bare.startswith("-") else 1
+    bare = bare.lstrip("+-")
+    if ":" in bare:  # to the base of 60
+        whole: int | float = 0
+        for digits in bare.split(":"):
+            whole = whole * 60 + (int(digits) if kind == "int" else float(digits))
+        return sign * whole
+    if kind == "float":
+        return sign * float(bare.removeprefix(".") if bare in (".inf", ".nan") else bare)
+    base = 10 if bare[:1] != "0" or bare == "0" else {"b": 2, "x": 16}.get(bare[1], 8)
+    return sign * int(bare[2:] if base in (2, 16) else bare, base)
