@@ -48,6 +48,8 @@ messages:
     content: "{{ question }}"
 """
 TOOL = '{"name":"a","description":"d","parameters":{"type":"object","properties":{}}}'
+STALE = "Rates generated at 2026-01-02T03:04:05Z."
+FOUND_TOOL = TOOL.replace('"d"', f'"{STALE}"')
 TOOLS_FILE = """\
 tools:
   - name: get_time
@@ -72,6 +74,19 @@ services:
       - --port
       - "8080"
 """
+# What YAML has beside keys, lists and texts.
+YAML_SHAPES = {
+    "an anchor": "base: &base You are a helper for {{ company }}.\nsystem: *base\nuser: x\n",
+    "two documents": "system: You are {{ a }}.\n---\nsystem: You are {{ b }}.\n",
+    "a tab in a block": "system: |\n  You are a helper.\n  \tUse the tools.\nuser: x\n",
+    "quotes over lines": 'system: "You are a helper\n  for {{ company }}.\\u0020"\nuser: x\n',
+    "brackets over lines": (
+        'messages: [\n  {"role": "system", "content": "You are a helper for {{ company }}."},\n  {role: user, content: x}]\n'
+    ),
+    "tags, dates, numbers": "system: !text You are a helper for {{ company }}.\nmade: 2026-01-02 03:04:05\nseed: 0x1F\n",
+    "braces without quotes": "system: You are a helper for {{ company }}.\nuser: {{ question }}\n",
+    "mixed line ends": "system: You are a helper.\r\nuser: x\n",
+}
 CONFIGURATION = '[lint]\nignore = ["PG106"]\n\n[[prompts]]\npath = "clean.j2"\nstable = ["company"]\n'
 KINDS = {  # name, text, findings
     "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", 0),
@@ -83,7 +98,33 @@ KINDS = {  # name, text, findings
     "prompts in YAML": ("prompts.yaml", PROMPT_FILE, 0),
     "prompts in YAML with CR": ("crlf.yaml", PROMPT_FILE.replace("\n", "\r\n"), 0),
     "a finding in YAML": ("found.yaml", PROMPT_FILE.replace("Use", "Today: {{ now() }}.\n      Use"), 1),
+    **{f"YAML with {shape}": (f"{shape.replace(' ', '_')}.yaml", text, 0) for shape, text in YAML_SHAPES.items()},
+    "a finding behind an anchor": ("found_anchor.yaml", YAML_SHAPES["an anchor"].replace("for {{", "at {{ now() }} for {{"), 1),
+    "a finding in quotes over lines": (
+        "found_quotes.yaml",
+        YAML_SHAPES["quotes over lines"].replace("for {{", "at {{ now() }} for {{"),
+        1,
+    ),
     "tools in YAML": ("tools.yaml", TOOLS_FILE, 0),
+    "a finding in tools in YAML": (
+        "found.tools.yaml",
+        TOOLS_FILE.replace("Ends it.", STALE),
+        1,
+    ),
+    "a finding in tools in JSON": (
+        "found.tools.json",
+        f'{{"tools":[{FOUND_TOOL}]}}\n',
+        1,
+    ),
+    "a finding in tools in JSON Lines": (
+        "found.tools.jsonl",
+        f"{FOUND_TOOL}\n",
+        1,
+    ),
+    "tools in JSON in another order": ("other.tools.json", f'[{{"description":"d","name":"b"}},{TOOL}]\n', 1),
+    "a finding in Markdown": ("found.md", f"# Role\n\n{FOUND}", 1),
+    "a finding in text": ("found_system.txt", "You are a support agent.\nCurrent date: 2026-01-02\n", 1),
+    "a finding in a script": ("found.sh", "#!/bin/sh\nexec llama-server -m a.gguf --no-cache-prompt\n", 1),
     "servers in YAML": ("compose.yaml", COMPOSE, 0),
     "a script": ("run.sh", "#!/bin/sh\nexec llama-server -m a.gguf --port 8080\n", 0),
     "a Dockerfile": ("Dockerfile", 'FROM llama\nCMD ["llama-server", "-m", "a.gguf"]\n', 0),
