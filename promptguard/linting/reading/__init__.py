@@ -199,12 +199,26 @@ def _text(path: str, text: str, origin: Origin, base: Block, *, declared: bool) 
     from promptguard.linting.reading.evidence import begins_like_prompt
 
     start = _behind_front_matter(text)
+    markdown, verbatim = is_markdown(path), is_verbatim(path)
     if not (
         declared
         or says_prompt(path)
-        or _MARK in text
+        or _is_marked(text, markdown=markdown)
         or (begins_like_prompt(text[start : start + 1000]) and not is_for_people(path))
     ):
         return []
-    markdown, verbatim = is_markdown(path), is_verbatim(path)
     return [text_document(Source(path, text, "text"), origin, base, markdown=markdown, verbatim=verbatim, start=start)]
+
+
+def _is_marked(text: str, *, markdown: bool) -> bool:
+    """Whether a comment says of what block the text is; one in the code of a Markdown file is an example."""
+    if _MARK not in text or not markdown:
+        return _MARK in text
+    from promptguard.parse.markdown import code_ranges
+
+    at = 0
+    for start, end in [*code_ranges(text), (len(text), len(text))]:
+        if text.find(_MARK, at, start) >= 0:
+            return True
+        at = end
+    return False

@@ -58,13 +58,24 @@ _HEADING = r"(?mi)^#{1,6}[ ]?(system|user|human|instruction|input|assistant|resp
 _HEADINGS: dict[str, Block] = {**ROLES, "instruction": "user", "input": "user", "response": "history"}
 
 
-def comment_marks(source: Source, embedding: Embedding | None = None) -> list[Switch]:
-    """The comments ``promptguard: block=…`` of a Jinja, Markdown or text prompt, which may lie in a JSON or YAML file.
+def comment_marks(source: Source, embedding: Embedding | None = None, *, markdown: bool = False) -> list[Switch]:
+    """The comments ``promptguard: block=…`` of a Jinja, Markdown or text prompt, which may lie in a JSON or YAML file. In code of
+    Markdown they are examples.
 
     Raises:
         InputError: one names no block.
     """
-    return _marks(source, _COMMENT_MARK, 0, len(source.text), embedding)
+    text = source.text
+    if not markdown or _MARK_WORD not in text:
+        return _marks(source, _COMMENT_MARK, 0, len(text), embedding)
+    from promptguard.parse.markdown import code_ranges
+
+    found: list[Switch] = []
+    at = 0
+    for start, end in [*code_ranges(text), (len(text), len(text))]:
+        found += _marks(source, _COMMENT_MARK, at, start, embedding)
+        at = end
+    return found
 
 
 def line_marks(source: Source, start: int = 0, end: int | None = None, *, comments: Sequence[int] | None = None) -> list[Switch]:

@@ -42,6 +42,7 @@ def make_document(
     embedding: Embedding | None = None,
     pointer: str | None = None,
     skip: Sequence[tuple[int, int]] = (),
+    markdown: bool = False,
 ) -> Document:
     """The document of a prompt.
 
@@ -55,12 +56,13 @@ def make_document(
         embedding: see ``Document``.
         pointer: the same.
         skip: ranges in which nothing is a placeholder.
+        markdown: comments in its code are examples.
 
     Raises:
         InputError: a comment names a block that there is not.
     """
     text = source.text
-    marks = comment_marks(source, embedding)
+    marks = comment_marks(source, embedding, markdown=markdown)
     template: Template | None = None
     switches: list[Switch] = []
     placeholders: list[Placeholder] = []
@@ -116,7 +118,7 @@ def text_document(source: Source, origin: Origin, base: Block, *, markdown: bool
         from promptguard.parse.markdown import code_ranges
 
         skip = code_ranges(source.text)
-    return make_document(source, origin, base, syntax, start=start, skip=skip)
+    return make_document(source, origin, base, syntax, start=start, skip=skip, markdown=markdown)
 
 
 def _head(text: str, start: int, template: Template | None) -> int:

@@ -48,6 +48,12 @@ def test_the_name_says_the_block(path: str, block: str):
     [
         ("a.j2", "a{# promptguard: block=user #}b", [("system", "a"), ("user", "{# promptguard: block=user #}b")]),
         ("a.j2", "{# x #}\n{#- promptguard:block=user -#}b", [("user", "{# x #}\n{#- promptguard:block=user -#}b")]),
+        ("p/system.md", "`<!-- promptguard: block=usr -->` a", [("system", "`<!-- promptguard: block=usr -->` a")]),
+        (
+            "p/system.md",
+            "```\n<!-- promptguard: block=user -->\n```\n<!-- promptguard: block=tools -->\na",
+            [("system", "```\n<!-- promptguard: block=user -->\n```\n"), ("tools", "<!-- promptguard: block=tools -->\na")],
+        ),
         ("p/system.md", "<!-- promptguard: block=tools -->a", [("tools", "<!-- promptguard: block=tools -->a")]),
         (
             "a.j2",

@@ -49,6 +49,8 @@ PROMPTS = [
     ("notes.md", "# Clerk\n\nYou are the clerk of a library.", "prompt"),
     ("notes.md", "---\nname: x\n---\nYou are a helpful clerk.", "prompt"),
     ("notes.txt", "<!-- promptguard: block=user -->\nSum up.", "prompt"),
+    ("notes.txt", "`<!-- promptguard: block=user -->`\nSum up.", "prompt"),
+    ("notes.md", "```\na\n```\n<!-- promptguard: block=user -->\nSum up.", "prompt"),
     ("a.prompt", "Be brief.", "prompt"),
     ("a.prompty", "---\nname: a\n---\nsystem:\nBe brief.", "prompt"),
     ("prompts/a.yaml", "system: Be brief, please.", "prompt"),
@@ -162,6 +164,7 @@ OTHERS = [
     ),
     ("prompt_toolkit-3.0/top_level.txt", "prompt_toolkit"),
     ("helm.yaml", "{{- if .Values.a }}\nsystem_prompt: You are a helpful clerk.\n{{- end }}\n"),
+    ("manual.md", "Write it so:\n\n```\n{# promptguard: block=user #}\n```\nor `<!-- promptguard: block=usr -->`.\n"),
     ("a.j2", "Be brief.\0"),
     ("prompts/noise.md", "\0\0\0"),
 ]
