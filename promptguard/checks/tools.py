@@ -12,7 +12,7 @@ from promptguard.core.finding import Severity
 from promptguard.core.json_text import escape
 from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, lru_cache, regex
 from promptguard.core.source import Source, Span
-from promptguard.parse.strict import parse
+from promptguard.parse.strict import not_json, parse
 from promptguard.parse.tool_marks import is_json_lines
 from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools
 from promptguard.toolschema.visit import visit
@@ -75,7 +75,14 @@ def _read_value(document: Document, start: int, end: int, form: Form) -> _Read:
             yield _broken(document, at, error)
         try:
             return [Part(json_text.loads_any_number(document.text[start:end]), places, start, end, form, strict=False)]
-        except (ValueError, RecursionError):
+        except ValueError as broken:
+            from json import JSONDecodeError
+
+            if isinstance(broken, JSONDecodeError) and not error.what.startswith("not JSON"):
+                problem, at = not_json(document.text[start:end], broken)  # equal keys stand ahead of it
+                yield _broken(document, start + at, InputError(problem))
+            return []
+        except RecursionError:
             return []
     return [Part(value, places, start, end, form, strict=document.pointer is None)]
 
@@ -127,6 +134,7 @@ def _read_node(document: Document, stream: Stream, root: Node) -> _Read:
     from promptguard.parse.yaml import check_json, merged, python_value
 
     kept = "comments" if stream.comments else "anchors" if stream.anchor is not None else None
+    kept = kept or ("other documents" if len(stream.documents) > 1 else None)
     again = _duplicates(document, YAMLPlaces(document.text, root))
     strict = not again and stream.tag is None and not _merges(root)
     try:

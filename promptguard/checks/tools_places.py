@@ -16,7 +16,7 @@ Range = tuple[int, int]
 _ESCAPE = regex(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
 _QUOTED = regex(r"\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\n]|'')*'?")
 _SHOWN = 400  # code points of a YAML value whose end is not known
-_FOLDED = 4  # a folded YAML scalar is at most so many times as long as its text, indentation included
+_PROPERTIES = regex(r"(?:[&!]\S*(?:\s|#[^\n]*)*)*")
 
 
 class Places(Protocol):
@@ -138,17 +138,11 @@ class YAMLPlaces:
         return self._range(key or node)
 
     def inside(self, pointer: str, ranges: Sequence[Range], text: str) -> list[Range]:
+        from promptguard.parse.yaml_scalars import written_scalar
+
         node, _ = self._find(pointer)
-        at, end = node.start, node.start + _FOLDED * len(node.text) + _SHOWN
-        found: list[Range] = []
-        for low, high in ranges:
-            start = self._text.find(text[low:high], at, end)
-            if start < 0:  # written with an escape, or across a line end
-                found.append(self._range(node))
-                continue
-            at = start + high - low
-            found.append((start, at))
-        return found
+        written = written_scalar(self._text, node.start, node.text)
+        return [written.places.span(*found) if written is not None else self._range(node) for found in ranges]
 
     def duplicates(self) -> Iterator[tuple[str, Range, Range]]:
         stack = [("", self._root)]
@@ -178,11 +172,25 @@ class YAMLPlaces:
         return node, key
 
     def _range(self, node: YAMLNode) -> Range:
-        start, end = node.start, _line_end(self._text, node.start, node.start + _SHOWN)
-        if node.kind == "scalar" and self._text.startswith(node.text, start):
+        """The first line of a value, without its anchor and its tag, and without what tells how it is written."""
+        text = self._text
+        skipped = _PROPERTIES.match(text, node.start) if text[node.start] in "&!" else None
+        start = skipped.end() if skipped is not None else node.start
+        if node.plain and text.startswith(node.text, start):
             return start, start + len(node.text)
-        quoted = _QUOTED.match(self._text, start, end)
-        return start, quoted.end() if quoted is not None else start + len(self._text[start:end].rstrip())
+        end = _line_end(text, start, start + _SHOWN)
+        if node.kind != "scalar":
+            return start, start + len(text[start:end].rstrip())
+        quoted = _QUOTED.match(text, start, end)
+        if quoted is not None:
+            return quoted.span()
+        from promptguard.parse.yaml_scalars import written_scalar
+
+        written = written_scalar(text, start, node.text)
+        if written is not None and node.text:
+            start = written.places.starts[min(len(node.text) - len(node.text.lstrip()), len(node.text) - 1)]
+            end = min(_line_end(text, start, start + _SHOWN), written.end)
+        return start, start + len(text[start:end].rstrip())
 
 
 def _line_end(text: str, at: int, limit: int) -> int:

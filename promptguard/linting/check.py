@@ -168,7 +168,8 @@ class Checker:
         file = Source(path, text)
         at = file.offset(error.where)
         findings = _Findings(self, path, file, ())
-        findings.add(_Found(Span(at, at), Hit("PG901", at, at, error.what), None))
+        message = f"{error.what}; {error.hint}" if error.hint else error.what
+        findings.add(_Found(Span(at, at), Hit("PG901", at, at, message), None))
         return findings.result()._replace(checked=False)
 
     def _broken(self, path: str, document: Document) -> Iterator[_Found]:

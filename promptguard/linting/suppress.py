@@ -13,7 +13,7 @@ from promptguard.linting.settings import DIRECTIVE, UNUSED
 from promptguard.parse.template_nodes import Text
 
 _OWN = frozenset({UNUSED})
-_DIRECTIVE = regex(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[([^\]\n]{0,500})\])?")
+_DIRECTIVE = regex(r"promptguard:[ \t]{0,20}(ignore-file|ignore)(?![\w-])(?:[ \t]{0,20}\[(?:([^\]\n]{0,500})\])?)?")
 _UNKNOWN = regex(
     r"promptguard:[ \t]{0,20}(?!(?:ignore-file|ignore|block)(?![\w-]))([a-z][\w-]{0,40})"
     r"(?=[ \t]{0,20}(\[|=|-?#\}|-->|(?:--)?~?\}\}|[\r\n]|\Z)?)"
@@ -21,6 +21,7 @@ _UNKNOWN = regex(
 _KNOWN = ("ignore", "ignore-file", "block")
 _JSON_BREAK = regex(r'(?P<quote>")|(?P<escape>\\r\\n|\\[rn])|(?P<line>\r\n|[\r\n])|\\[^\r\n]')
 _OPENING = regex(r"(?:\{#[-+]?|<!--|\{\{~?!(?:--)?|(?<![{\w])#)[ \t\r\n]{0,20}\Z")
+_LINE_BREAK = regex(r"[\r\n\x85\u2028\u2029]")
 _LONGEST = 1000  # code points of a comment
 _CLOSING = {"{#": "#}", "<!": "-->", "{{": "}}"}
 
@@ -119,13 +120,13 @@ class _Places:
 
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
-        self._comments: frozenset[int] = frozenset()  # of YAML: where they begin
+        self._comments: Sequence[int] = ()  # of YAML: where they begin
         self._is_known = False
         if file.kind == "yaml" and DIRECTIVE in file.text:
             from promptguard.parse.yaml import read_yaml
 
             try:
-                self._comments = frozenset(read_yaml(file).comments)
+                self._comments = read_yaml(file).comments
                 self._is_known = True
             except InputError:  # it is broken, which is a finding
                 self._is_known = False
@@ -136,7 +137,19 @@ class _Places:
         """Whether ``#`` begins a comment: in YAML, front matter and shell files, not in a text that a model reads."""
         if self._file.kind == "json" or (at and not self._file.text[at - 1].isspace()):
             return False
-        return at in self._comments if self._is_known else not self._prompts.hold(at)
+        return self._comment_start(at) is not None if self._is_known else not self._prompts.hold(at)
+
+    def _comment_start(self, at: int) -> int | None:
+        """Where the comment of YAML begins that an offset lies in."""
+        number = bisect_right(self._comments, at)
+        if not number or _LINE_BREAK.search(self._file.text, self._comments[number - 1], at):
+            return None
+        return self._comments[number - 1]
+
+    def outermost(self, at: int) -> int:
+        """Where the comment begins in which another one begins at an offset; that offset where there is none."""
+        start = self._comment_start(at)
+        return at if start is None else start
 
     def holds_template(self, at: int) -> bool:
         """Whether ``{#`` and the like begin a comment: in a string of JSON or YAML only where a model reads it."""
@@ -241,7 +254,9 @@ class Suppressions:
                     yield Problem(start, end, f"`{text[start:end]}` suppresses nothing", self._without(comment))
                 continue
             if not comment.codes:
-                yield Problem(start, end, f"`{text[start:end]}` names no rule", self._without(comment))
+                is_open = text[end - 1] == "["
+                what = "has no closing bracket" if is_open else "names no rule"
+                yield Problem(start, end, f"`{text[start:end]}` {what}", None if is_open else self._without(comment))
             idle = [code for code in comment.codes if not code.used and code.codes != _OWN]
             for code in idle:
                 what = "suppresses nothing here" if code.codes is not None else "is no rule"
@@ -255,7 +270,7 @@ class Suppressions:
         start, end = comment.start, comment.end
         first, last = self._lines.around(start, end)
         number = self._lines.number(end - 1)
-        if _alone(self._file, self._lines, comment):
+        if _alone(self._file, self._lines, start, end):
             start, end = first, last
             before = self._lines.number(start) - 1
             if before and not self._lines.has_end(number):  # the last line, and nothing ends it
@@ -280,7 +295,7 @@ def _comments(file: Source, lines: _Lines, places: _Places) -> Iterator[_Comment
     next_line: dict[int, int] = {}  # behind a line that holds nothing but a comment
     for comment in reversed(found):
         line, last = lines.number(comment.start), lines.number(comment.end - 1)
-        if _alone(file, lines, comment):
+        if _alone(file, lines, places.outermost(comment.start), comment.end):
             next_line[line] = next_line.get(last + 1, last + 1) if lines.has_end(last) else 0
             line = next_line[line]
         if not text[slice(*comment.directive)].removeprefix(DIRECTIVE).lstrip().startswith("ignore-file"):
@@ -292,7 +307,7 @@ def _comment(file: Source, lines: _Lines, places: _Places, match: re.Match[str])
     place = _comment_around(file, lines, places, match)
     if place is None:
         return None
-    codes = None
+    codes: list[_Code] | None = [] if match[0].endswith("[") else None
     if match[2] is not None:
         codes = [
             _Code(part[0], match.start(2) + part.start(), match.start(2) + part.end())
@@ -349,11 +364,11 @@ def _raw_ranges(documents: Sequence[Document]) -> Iterator[tuple[int, int]]:
             yield from ((node.start, node.end) for node in nodes if isinstance(node, Text) and node.raw)
 
 
-def _alone(file: Source, lines: _Lines, comment: _Comment) -> bool:
-    """Whether there is nothing else on the lines of a comment."""
-    first = lines.around(comment.start, comment.end)[0]
-    last = lines.content_end(lines.number(comment.end - 1))
-    return _blank(file.text, first, comment.start) and _blank(file.text, comment.end, last)
+def _alone(file: Source, lines: _Lines, start: int, end: int) -> bool:
+    """Whether there is nothing else on the lines of a range."""
+    first = lines.around(start, end)[0]
+    last = lines.content_end(lines.number(end - 1))
+    return _blank(file.text, first, start) and _blank(file.text, end, last)
 
 
 def _blank(text: str, start: int, end: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from promptguard.core import patterns as re
 
-_FENCE = r"(?m)^[ \t>]*(`{3,}|~{3,})([^\r\n]*)"
+_FENCE = r"(?m)^[ \t>]*(`{3,}|~{3,})([^\r\n]*)|^ {0,3}<!--"
 _OPENING = r"---[ \t]*(?:\r\n|\r|\n)"
 _CLOSING = r"(\r\n|\r|\n)---[ \t]*(?:\r\n|\r|\n|\Z)"
 _INLINE = r"(?<!`)(`{1,3})(?!`)[^\r\n]{1,500}?(?<!`)\1(?!`)"
@@ -16,8 +16,15 @@ def code_ranges(text: str) -> list[tuple[int, int]]:
         return []
     fences: list[tuple[int, int]] = []
     opened: tuple[str, int] | None = None
+    commented = 0  # up to where a comment of HTML reaches
     for match in re.finditer(_FENCE, text):
         marks, rest = match.group(1), match.group(2)
+        if marks is None:
+            if opened is None and match.start() >= commented:
+                commented = text.find("-->", match.end()) if commented >= 0 else -1
+            continue
+        if match.start() < commented:
+            continue
         if opened is None:
             if marks[0] == "~" or "`" not in rest:  # else it is inline code
                 opened = marks, match.start()

@@ -97,8 +97,8 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
         from json import JSONDecodeError
 
         if isinstance(error, JSONDecodeError):
-            problem, at = _problem(text, error)
-            raise InputError(f"not JSON: {problem}", where=_at(source, start + at)) from None
+            problem, at = not_json(text, error)
+            raise InputError(problem, where=_at(source, start + at)) from None
         _refuse(source, start, text, exact_numbers)
     except (RefusedError, RecursionError):
         _refuse(source, start, text, exact_numbers)
@@ -107,14 +107,14 @@ def parse(source: Source, *, span: Span | None = None, exact_numbers: bool = Fal
     return value
 
 
-def _problem(text: str, error: JSONDecodeError) -> tuple[str, int]:
-    """What is wrong, and where, in the same words for every version of Python."""
+def not_json(text: str, error: JSONDecodeError) -> tuple[str, int]:
+    """What is wrong with a text, and where, in the same words for every version of Python."""
     at = error.pos
     before = text[:at].rstrip(" \t\r\n")
     comma = at if text.startswith(",", at) and "trailing comma" in error.msg else len(before) - 1  # the first since Python 3.13
     if text.startswith(",", comma) and (comma == at or text.startswith(("]", "}"), at)):
-        return "a comma ahead of the closing bracket", comma
-    return re.sub("( starting)? at$", "", error.msg.lower()), at
+        return "not JSON: a comma ahead of the closing bracket", comma
+    return f"not JSON: {re.sub('( starting)? at$', '', error.msg.lower())}", at
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

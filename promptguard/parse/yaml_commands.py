@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from promptguard.core.errors import InputError
-from promptguard.core.light import Iterator, NamedTuple, regex
+from promptguard.core.light import Iterator, NamedTuple, Sequence
 from promptguard.core.source import Source
 from promptguard.parse.commands import (
     MAX_COMMANDS,
@@ -15,11 +15,10 @@ from promptguard.parse.commands import (
     commands_in,
     logical_lines,
 )
-from promptguard.parse.yaml import Node, read_yaml
+from promptguard.parse.yaml import Node, merged, read_yaml
 
 _COMMAND = ("entrypoint", "command", "args")  # of compose and of Kubernetes, in the order in which they make one command
 _ENVIRONMENT = ("environment", "env")
-_PROPERTY = regex(r"[&!]\S*\s+")  # an anchor or a tag ahead of a value
 
 
 def read_yaml_launches(text: str, wanted: Wanted) -> list[Launch]:
@@ -28,7 +27,7 @@ def read_yaml_launches(text: str, wanted: Wanted) -> list[Launch]:
     A text that is no YAML holds none.
     """
     try:
-        stack = read_yaml(Source("", text)).documents[::-1]
+        stack = [merged(root) for root in reversed(read_yaml(Source("", text)).documents)]
     except InputError:
         return []
     found: list[Launch] = []
@@ -104,46 +103,28 @@ def _read_environment(launch: Launch, text: str, node: Node) -> None:
 
 
 class _Scalar(NamedTuple):
-    """The text of a scalar, and for each code point of it where that stands in the file."""
+    """The text of a scalar, and the range of each code point of it in the file."""
 
     text: str
-    places: list[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
 
     def words(self, command: list[Word]) -> list[Word]:
         """Words of the text as words of the file."""
-        return [word._replace(start=self.places[word.start], end=self.places[word.end - 1] + 1) for word in command]
+        return [word._replace(start=self.starts[word.start], end=self.ends[word.end - 1]) for word in command]
 
     def whole(self) -> Word:
         """All of the text as one word."""
-        return Word(self.places[0], self.places[-1] + 1 if self.text else self.places[0], self.text, "$" not in self.text)
+        return Word(self.starts[0], self.ends[-1] if self.text else self.starts[0], self.text, "$" not in self.text)
 
 
 def _scalar(source: str, node: Node) -> _Scalar:
-    """Lay the text of a scalar over the file: what is not blank stands there in the same order.
+    """A scalar; where it cannot be said where its text stands, all of it stands where the scalar begins."""
+    from promptguard.parse.yaml_scalars import written_scalar
 
-    Where that fails, which takes a character that is written by its number, all of it stands where the scalar begins.
-    """
-    at = node.start
-    while (found := _PROPERTY.match(source, at)) is not None:
-        at = found.end()
-    quote = source[at : at + 1] if not node.plain else ""
-    if quote in {"|", ">"}:
-        at = source.find("\n", at)
-    elif quote:
-        at += 1
-    places: list[int] = []
-    for character in node.text:
-        if character.isspace():
-            places.append(at)
-            continue
-        while source[at : at + 1].isspace() or (
-            quote == '"' and source[at : at + 1] == "\\" and source[at + 1 : at + 2] in "nrt \n"
-        ):
-            at += 1 if source[at].isspace() else 2
-        if source[at : at + 2] in {"\\" + character, character * 2} and (quote, source[at]) in {('"', "\\"), ("'", "'")}:
-            at += 1
-        if source[at : at + 1] != character:
-            return _Scalar(node.text, [node.start] * max(1, len(node.text)))
-        places.append(at)
-        at += 1
-    return _Scalar(node.text, places or [at])
+    written = written_scalar(source, node.start, node.text)
+    if written is None or not node.text:
+        at = node.start if written is None else min(written.start + (written.style in ("single", "double")), written.end)
+        length = max(1, len(node.text))
+        return _Scalar(node.text, [at] * length, [at + 1] * length)
+    return _Scalar(node.text, written.places.starts, written.places.ends)

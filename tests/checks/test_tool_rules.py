@@ -276,10 +276,58 @@ def test_the_name_of_a_property_is_the_label_of_its_values() -> None:
     assert [hit.severity for hit in hits("PG405", listed(tool("a", times)))] == ["error"]
 
 
+@pytest.mark.parametrize(
+    ("description", "places"),
+    [
+        ('"For example 36ee5a12 is a colour. Session 36ee5a12."', [("36ee5a12", 51)]),
+        ("|  # as of 2026-11-29T10:11:12Z\n  Generated at 2026-11-29T10:11:12Z.\n", [("2026-11-29T10:11:12Z", 55)]),
+        ('"in /tmp/t\\x6dpab12cd34/x, see"\nx: /tmp/tmpab12cd34/x', [("/tmp/t\\x6dpab12cd34/x", 12)]),
+        ("&a !!str  # b\n  'Session 36ee5a12.'", [("36ee5a12", 33)]),
+        ("Generated at 2026-11-29\n  10:11:12.", [("2026-11-29\n  10:11:12", 21)]),
+    ],
+)
+def test_literals_in_yaml_are_found_where_they_are_written(description: str, places: list[tuple[str, int]]) -> None:
+    text = f"name: a\ndescription: {description}\ninput_schema: {{type: object}}\n"
+    assert [(text[hit.start : hit.end], hit.start - 13) for hit in hits("PG405", text, "tool.yaml")] == places
+
+
+@pytest.mark.parametrize(
+    ("required", "quote"),
+    [
+        ("[&r 'zz']", "'zz'"),
+        ("[ !t &r zz ]  # c", "zz"),
+        ("[&r\n   zz]", "zz"),
+        ("\n  - |-  # c\n   zz", "zz"),
+        ('\n  - &r >-\n\n   zz"', 'zz"'),
+        ('["z\\x7a"]', '"z\\x7a"'),
+        ("['']", "''"),
+    ],
+)
+def test_messages_quote_what_yaml_says(required: str, quote: str) -> None:
+    text = f"name: a\ninput_schema:\n  type: object\n  properties: {{}}\n  required: {required}\n"
+    [hit] = hits("PG406", text, "tool.yaml")
+    assert (text[hit.start : hit.end], hit.message.startswith(f"`{quote}` is required")) == (quote, True)
+
+
+def test_the_order_of_several_documents_is_mended_by_hand() -> None:
+    text = "name: a\ninput_schema: {type: object}\n---\n" + "input_schema: {type: object}\nname: b\n"
+    [hit] = hits("PG401", text, "tool.yaml")
+    assert hit.message.endswith("; put them into this order by hand, or remove the other documents")
+
+
+def test_what_breaks_a_text_behind_equal_keys_is_found_too() -> None:
+    text = '[{"name": "a", "name": "a", "input_schema": {}},]'
+    assert [(hit.start, hit.message) for hit in hits("PG406", text)] == [(47, "not JSON: a comma ahead of the closing bracket")]
+    assert len(list(hits("PG402", text))) == 1
+
+
 def test_a_value_across_the_lines_of_yaml() -> None:
     said = "  Rates of session 36ee5a,\n  generated at 2026-11-29\n  10:11:12.\n"
     text = f"name: a\ndescription: >-\n{said}input_schema: {{type: object}}\n"
-    assert found("PG405", text, "tool.yaml") == [("36ee5a", "/description"), (">-", "/description")]
+    assert found("PG405", text, "tool.yaml") == [
+        ("36ee5a", "/description"),
+        ("2026-11-29\n  10:11:12", "/description"),
+    ]
 
 
 @pytest.mark.parametrize(

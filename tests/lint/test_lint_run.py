@@ -138,7 +138,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(folder: Path) -> None:
     ("data", "expected"),
     [
         (b"\xff\xfeT\x00o\x00", "the file holds null characters, so it is no text"),
-        (b"caf\xe9", "the file is not UTF-8 (byte 3)"),
+        (b"caf\xe9", "the file is not UTF-8 (byte 3); save it as UTF-8"),
         (b"x" * (MAX_BYTES + 1), "the file is larger than 8,388,608 bytes"),
     ],
 )
@@ -152,7 +152,7 @@ def test_what_cannot_be_read_is_a_finding_where_it_is_meant_to_be_checked(folder
 def test_paths_that_lead_to_no_file(folder: Path) -> None:
     os.mkfifo("pipe.j2")
     Path("loop.j2").symlink_to("loop.j2")
-    assert reason("gone.j2") == "there is no such file or folder"
+    assert reason("gone.j2") == "there is no such file or folder; check the path"
     assert reason("pipe.j2") == "the file is not a regular file"
     assert reason("loop.j2") == "the file cannot be read (Too many levels of symbolic links)"
     assert found() == []
@@ -286,7 +286,7 @@ def test_a_file_that_changes_while_it_is_fixed_is_not_overwritten(folder: Path, 
     result, _ = fix("a.j2")
     assert [(item.code, item.message) for item in result.records] == [
         ("PG301", "a space at the end of the line"),
-        ("PG901", "the file changed while it was being fixed"),
+        ("PG901", "the file changed while it was being fixed; run it again"),
     ]
     assert (folder / "a.j2").read_text() == "Mine.\n"
 
@@ -294,7 +294,7 @@ def test_a_file_that_changes_while_it_is_fixed_is_not_overwritten(folder: Path, 
 def test_a_file_that_is_write_protected(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "a.j2").write_text("Be brief. \n")
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    assert [item.message for item in fix("a.j2")[0].records][1:] == ["the file is write-protected"]
+    assert [item.message for item in fix("a.j2")[0].records][1:] == ["the file is write-protected; nothing is written"]
     assert (folder / "a.j2").read_text() == "Be brief. \n"
 
 
@@ -305,6 +305,12 @@ def test_a_file_that_is_write_protected(folder: Path, monkeypatch: pytest.Monkey
         ("x/get_time.tool.yaml", "- name: [x\n", (2, 1), "not YAML: did not find expected ',' or ']'"),
         ("my_tools.jsonl", '{"a": 1}\n[{"name": "x"', (2, 14), "not JSON: expecting ',' delimiter"),
         ("prompts/agent.json", '{"a":\n ', (2, 2), "not JSON: expecting value"),
+        (
+            "system.j2",
+            "{# promptguard: block=usr #}",
+            (1, 23),
+            'there is no block "usr"; write one of tools, system, history, user',
+        ),
     ],
 )
 def test_a_broken_file_whose_name_says_what_it_is(

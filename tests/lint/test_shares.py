@@ -334,6 +334,6 @@ def test_a_file_that_is_gone_or_another_by_now(folder: Path, monkeypatch: pytest
     assert several == alone
     assert [(record.path, record.message) for record in several.records if record.code == "PG901"] == [
         ("prompt_97.j2", "the file is not a regular file"),
-        ("prompt_98.j2", "the file is a folder"),
-        ("prompt_99.j2", "the file does not exist"),
+        ("prompt_98.j2", "the file is a folder; name a file"),
+        ("prompt_99.j2", "the file does not exist; check the path"),
     ]

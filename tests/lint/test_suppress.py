@@ -58,6 +58,9 @@ def test_suppressed(folder: Path, text: str) -> None:
         ("promptguard: ignore[PG101] " + CLOCK, (1, 35)),
         ("{# promptguard: ignored #} " + CLOCK, (1, 35)),
         ("{# promptguard: ignore[PG101]\n" + CLOCK, None),
+        ("{# promptguard: ignore[PG101 #}\n" + CLOCK, (2, 8)),
+        ("{# promptguard: ignore-file[PG301 #}\n" + CLOCK, (2, 8)),
+        ("{# promptguard: ignore [ #}\n" + CLOCK, (2, 8)),
     ],
 )
 def test_not_suppressed(folder: Path, text: str, place: tuple[int, int] | None) -> None:
@@ -73,6 +76,12 @@ def test_host_comments_of_yaml(folder: Path) -> None:
     assert found(text.format("{# promptguard: ignore-file[PG101] #}"), "prompts/a.yaml") == []
 
 
+def test_a_directive_behind_another_comment_of_yaml(folder: Path) -> None:
+    above = "# a # promptguard: ignore[PG101]\n"
+    text = "system: 'At {{ now() }} # promptguard: ignore[PG1]'  # c # promptguard: ignore[PG301]\n"
+    assert found(above + text, "prompts/a.yaml") == [("PG900", 2, 1 + text.index("PG301"))]
+
+
 def test_host_comments_of_front_matter(folder: Path) -> None:
     text = "---\nname: a\n# promptguard: ignore-file[PG101]\n---\n" + CLOCK + "\n"
     assert found(text, "a.prompt") == []
@@ -83,6 +92,7 @@ def test_host_comments_of_front_matter(folder: Path) -> None:
     [
         ("Be brief. {# promptguard: ignore[PG101] #}\n", [(1, 34, "`PG101` suppresses nothing here")]),
         ("Be brief. {# promptguard: ignore #}\n", [(1, 14, "`promptguard: ignore` suppresses nothing")]),
+        ("{# promptguard: ignore[PG301 #}\nBe brief.\n", [(1, 4, "`promptguard: ignore[` has no closing bracket")]),
         ("{# promptguard: ignore[] #}\nBe brief.\n", [(1, 4, "`promptguard: ignore[]` names no rule")]),
         (CLOCK + "{# promptguard: ignore[PG101, clok] #}\n", [(1, 50, "`clok` is no rule")]),
         (CLOCK + "{# promptguard: ignore-file[PG101,PG102] #}\n", [(1, 54, "`PG102` suppresses nothing here")]),

@@ -14,6 +14,11 @@ from promptguard.parse.markdown import code_ranges, front_matter
         ("````\n```\n````\nb", ["````\n```\n````"]),
         ("  > ```\n  > a\n  > ```\r\nb", ["  > ```\n  > a\n  > ```"]),
         ("a\n```\nb", ["```\nb"]),
+        ("<!--\n```\n-->\n`a`", ["`a`"]),
+        ("<!-- a --> b\n```\nc\n```\n  <!--\n~~~\n--> `d`\n~~~\ne", ["```\nc\n```", "`d`", "~~~\ne"]),
+        ("```\n<!--\n```\na\n```\n-->\n```", ["```\n<!--\n```", "```\n-->\n```"]),
+        ("<!-- a\n```\nb\n```", ["```\nb\n```"]),
+        ("a <!--\n```\n-->\n```", ["```\n-->\n```"]),
     ],
 )
 def test_code(text: str, code: list[str]):

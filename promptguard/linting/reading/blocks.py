@@ -19,6 +19,7 @@ _VALUE = r"[ \t]*promptguard:[ \t]*block[ \t]*=[ \t]*(?P<block{0}>[\w-]{{1,40}})
 # Patterns are compiled when they are first used: most prompts need none of them.
 _COMMENT_MARK = rf"\{{#-?{_VALUE.format(1)}-?#\}}|<!--{_VALUE.format(2)}-->"
 _LINE_MARK = rf"(?m)^[ \t]*#{_VALUE.format(1)}\r?$"
+_YAML_MARK = rf"(?m)#{_VALUE.format(1)}\r?$"
 
 ROLES: dict[str, Block] = {
     "system": "system",
@@ -79,12 +80,14 @@ def comment_marks(source: Source, embedding: Embedding | None = None, *, markdow
 
 
 def line_marks(source: Source, start: int = 0, end: int | None = None, *, comments: Sequence[int] | None = None) -> list[Switch]:
-    """The comments ``# promptguard: block=…`` of a YAML text; ``comments``: where comments begin in it, where that is known.
+    """The comments ``# promptguard: block=…`` of a YAML text; ``comments``: where comments begin in it. Where that is not known,
+    they stand on lines of their own.
 
     Raises:
         InputError: one names no block.
     """
-    return _marks(source, _LINE_MARK, start, len(source.text) if end is None else end, comments=comments)
+    pattern = _LINE_MARK if comments is None else _YAML_MARK
+    return _marks(source, pattern, start, len(source.text) if end is None else end, comments=comments)
 
 
 def _marks(
@@ -102,7 +105,7 @@ def _marks(
     for match in re.compile(pattern).finditer(source.text, start, end):
         group = match.lastgroup
         assert group is not None
-        if beginnings is not None and source.text.index("#", match.start()) not in beginnings:
+        if beginnings is not None and match.start() not in beginnings:
             continue
         word = match.group(group)
         block = next((block for block in BLOCKS if block == word), None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import Block, Syntax
+from promptguard.checks.base import BLOCKS, Block, Syntax
 from promptguard.core.light import Iterator, Literal, Mapping, NamedTuple, regex
 from promptguard.linting.reading.blocks import ROLES
 from promptguard.linting.reading.names import words
 from promptguard.linting.reading.syntax import guess_syntax
 
-MAX_DEPTH = 12
+MAX_DEPTH = 100
 """Prompts do not lie deeper than this."""
 
 # Keys that nobody uses for anything but a prompt, in snake case.
@@ -116,6 +116,7 @@ _FORMATS: dict[str, Syntax] = {
     "handlebars": "mustache",
 }
 _LONG = 80
+_RANKS: dict[Block | None, int] = {None: BLOCKS.index("system"), **{block: number for number, block in enumerate(BLOCKS)}}
 _PATH = regex(r"[\w./\\:~-]*")
 
 
@@ -183,7 +184,11 @@ def prompt_strings(root: Value, *, sure: bool, lenient: bool, declared: bool) ->
             return []
     finder = _Finder(sure=sure or declared, lenient=lenient)
     finder.find(root)
-    found = {item.value.start: item for item in reversed(finder.found)}  # an alias is where its anchor is
+    found: dict[int, PromptString] = {}
+    for item in finder.found:  # an alias is where its anchor is: that counts which stands in the earlier block
+        known = found.get(item.value.start)
+        if known is None or _RANKS[item.block] < _RANKS[known.block]:
+            found[item.value.start] = item
     if declared and not found:
         found = {value.start: PromptString(value, pointer, "") for pointer, value in texts(root) if _is_prose(value.text)}
     return [found[start] for start in sorted(found)]

@@ -102,6 +102,18 @@ def test_the_name_says_the_block(path: str, block: str):
         ),
         (
             "prompts/a.yaml",
+            "name: a # promptguard: block=history\nprompt: 'Be #  # promptguard: block=user'\n",
+            [("history", "Be #  # promptguard: block=user")],
+        ),
+        (
+            "prompts/a.yaml",
+            "a: &a Be kind.\nmessages: [{role: user, content: *a}, {role: system, content: *a}]",
+            [("system", "Be kind.")],
+        ),
+        ("prompts/a.yaml", "- &a {role: user, content: Be kind.}\n- {<<: *a, role: system}\n", [("system", "Be kind.")]),
+        ("prompts/a.yaml", "{b: " * 90 + "{system: Be kind.}" + "}" * 90, [("system", "Be kind.")]),
+        (
+            "prompts/a.yaml",
             "examples: [{input: Who are you?, output: A clerk.}]\nchat: [{role: ai, content: Hello.}, {role: user, content: Q}]",
             [("history", "Who are you?"), ("history", "A clerk."), ("history", "Hello."), ("user", "Q")],
         ),
