@@ -11,8 +11,10 @@ from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
 from promptguard.parse.yaml import MAX_DEPTH, MAX_NODES, Node, Stream
 
-MAX_TEXT = 1 << 19
-"""Longer texts are not read here, in code points: the library is written in C, and bounds the number of values."""
+MAX_TEXT = MAX_NODES - 1
+"""Longer texts are not read here, in code points: the library bounds the number of values, of which no text has more than one
+beyond its code points.
+"""
 
 MAX_OPEN = MAX_DEPTH // 2
 """Deeper collections are not read here."""
@@ -90,7 +92,7 @@ class Reader:
         self._value: int | None = None
         self._named: str | None = None
         self._tagged = False
-        self._unfolded = 0  # values that aliases stand for
+        self._values = len(text) + 1  # at most as many stand in the text, and those that aliases stand for
         self._measures: dict[int, tuple[int, int]] = {}
 
     def read(self) -> list[Node]:
@@ -289,8 +291,8 @@ class Reader:
         if node is None or any(collection.node is node for collection in self._open):
             raise NotSimpleError
         size, height = self._measured(node)
-        self._unfolded += size
-        if max(depth, len(self._open)) + height > MAX_OPEN or self._unfolded > MAX_NODES // 2:
+        self._values += size
+        if max(depth, len(self._open)) + height > MAX_OPEN or self._values > MAX_NODES:
             raise NotSimpleError
         return node
 

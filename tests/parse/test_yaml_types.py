@@ -21,6 +21,6 @@ def test_a_text_is_of_the_type_that_it_is_to_the_library(text: str) -> None:
     assert type_of(text) == resolve(text)
 
 
-@pytest.mark.parametrize("word", ["yes", "No", "TRUE", "oN", "off", "null", "Null", "NULL", "nULL", "~", "<<", "=", "y", "n", "Y"])
+@pytest.mark.parametrize("word", ["yes", "No", "TRUE", "oN", "off", "null", "Null", "NULL", "nULL", "~", "<<", "=", "y", "Y"])
 def test_words(word: str) -> None:
     assert type_of(word) == resolve(word)
