@@ -27,7 +27,7 @@ def read_flow(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
         NotSimpleError: the library has to read it.
     """
     text = reader.text
-    if depth >= MAX_OPEN:
+    if depth > MAX_OPEN:
         raise NotSimpleError
     is_list = text[at] == "["
     closing = "]" if is_list else "}"
@@ -64,7 +64,7 @@ def _value(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
             end += 1
         if reader.text[end : end + 1] not in (" ", ",", "]", "}", "\n", "\r"):
             raise NotSimpleError
-        return reader.alias(reader.text[at + 1 : end], depth), end
+        return reader.alias(reader.text[at + 1 : end]), end
     return _plain(reader.text, at)
 
 

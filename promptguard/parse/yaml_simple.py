@@ -17,7 +17,7 @@ beyond its code points.
 """
 
 MAX_OPEN = MAX_DEPTH // 2
-"""Deeper collections are not read here."""
+"""Deeper collections are not read here, nor aliases of deeper ones: the library reads both together."""
 LONGEST_KEY = 128  # code points; YAML itself has a limit of 1,024
 _NOT_FIRST = "?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here, nor with a dash and a blank
 _FIRST_OF_KEY = "_$./<(~"  # beside letters and digits
@@ -29,7 +29,7 @@ _WORDS = {
     "=": "value",
 }
 # A text with a character beside these is no number and no date, in any of their spellings.
-_OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZz_.:+- \t"
+_OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZ_.:+- \t"
 
 
 def read_simple(source: Source) -> Stream | None:
@@ -124,13 +124,10 @@ class Reader:
             if not indent and body.startswith("..."):
                 raise NotSimpleError
             if not self._open:
-                if documents and not is_marked:
-                    raise NotSimpleError
                 document = Node("sequence", 0)
                 documents.append(document)
                 self._open = [_Open(document, -1)]
                 self._value = start
-                is_marked = False
             self._see(body, indent, start)
         self._leave_document()
         return [document.children[0] for document in documents]
@@ -140,7 +137,6 @@ class Reader:
             raise NotSimpleError  # it is empty
         self._leave_empty()
         self.named.clear()
-        self._measures.clear()
 
     def _take(self) -> str:
         line = self._lines[self._next]
@@ -217,12 +213,12 @@ class Reader:
         end = body.find(quote, 1) + 1 if quote else _key_end(body)
         key = body[1 : end - 1] if quote else body[: max(end, 0)]
         if quote:
-            behind = len(body) - len(body[end:].lstrip(" ")) if end else 0
-            is_simple = end > 1 and "\\" not in key and (body[behind : behind + 2] == ": " or body[behind:] == ":")
+            behind = len(body) - len(body[end:].lstrip(" "))
+            is_simple = "\\" not in key and (body[behind : behind + 2] == ": " or body[behind:] == ":")
             end = behind
         else:
             key = key.rstrip(" ")
-            is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and not (key.startswith("...") or " #" in key)
+            is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and " #" not in key
         if not is_simple or len(body[:end]) > LONGEST_KEY or "\t" in key or not key:
             raise NotSimpleError
         mapping = self._open[-1].node
@@ -258,7 +254,7 @@ class Reader:
             node = self._scalar(body, start)
             if value is not None:
                 node.start = value
-                if self._tagged and node.kind == "scalar":
+                if self._tagged:
                     node.plain, node.type = False, "str"
             self._add(node)
 
@@ -266,7 +262,7 @@ class Reader:
         """Take the anchor and the tag before a value; the rest of the line, and where it begins."""
         begin = start
         while body[:1] in ("&", "!"):
-            word, blank, _ = body.partition(" ")
+            word = body.partition(" ")[0]
             name = word[1:]
             if word[0] == "&":
                 if self._named is not None or name in self.named or not is_name(name):
@@ -278,21 +274,19 @@ class Reader:
                     raise NotSimpleError
                 self._tagged = True
                 self.tag = begin if self.tag is None else self.tag
-            rest = body[len(word) + len(blank) :].lstrip(" ")
+            rest = body[len(word) :].lstrip(" ")
             start += len(body) - len(rest)
             body = rest
-        if body and (_is_item(body) or _begins_member(body)):
-            raise NotSimpleError  # they belong to the key
         return body, start
 
-    def alias(self, name: str, depth: int = 0) -> Node:
-        """What an anchor names that stands before; the alias stands in ``depth`` collections, if in more than are open."""
+    def alias(self, name: str) -> Node:
+        """What an anchor names that stands before."""
         node = self.named.get(name)
         if node is None or any(collection.node is node for collection in self._open):
             raise NotSimpleError
         size, height = self._measured(node)
         self._values += size
-        if max(depth, len(self._open)) + height > MAX_OPEN or self._values > MAX_NODES:
+        if height > MAX_OPEN or self._values > MAX_NODES:
             raise NotSimpleError
         return node
 
@@ -320,7 +314,7 @@ class Reader:
         if end >= 0:
             self.comments.append(start + end + 1)
         text = (body[:end] if end >= 0 else body).rstrip(" ")
-        if not text or first in _NOT_FIRST or _is_item(text) or "\t" in text or _key_end(text) >= 0:
+        if first in _NOT_FIRST or _is_item(text) or "\t" in text or _key_end(text) >= 0:
             raise NotSimpleError
         if end < 0:
             text += self._continued()
@@ -356,7 +350,7 @@ class Reader:
             while text[end + 1 : end + 2] == "'" and end >= 0:
                 end = text.find("'", end + 2)
         else:
-            while end >= 0 and text[end - 1] == "\\" and _is_escaped(text, end):
+            while end >= 0 and _is_escaped(text, end):
                 end = text.find('"', end + 1)
         if end < 0:
             raise NotSimpleError

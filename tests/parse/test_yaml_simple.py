@@ -12,7 +12,7 @@ from promptguard.core.errors import InputError
 from promptguard.core.source import Source
 from promptguard.parse.yaml import MAX_DEPTH, MAX_NODES, Node, Stream, read_yaml
 from promptguard.parse.yaml_events import read_events
-from promptguard.parse.yaml_simple import MAX_TEXT, read_simple
+from promptguard.parse.yaml_simple import MAX_OPEN, MAX_TEXT, read_simple
 
 PROMPTS = """\
 # Prompts of the support agent
@@ -150,6 +150,17 @@ def by_library(text: str) -> Stream:
         "a: \"b' #\" # c\nd: 'e\" #'\n",
         "a: [b c, d/e.f-g, $h, (i), --j, -k, 1.5, <<, l%m, {n: o/p},]\n",
         "a: []\nb: {}\nc: [ # d\n  ]\n",
+        "'a':\n  'b' :\n    '1': c\n",
+        "a: &b   c\nd: !e   f\ng: ''\nh: \"\"\n",
+        "a: b\n\n  c  \n  d#e\n",
+        "a\n--b\n..c\n",
+        "---# a",
+        "---- a",
+        "---  # a\nb:   c\n",
+        "- " * MAX_OPEN + "a",
+        "[" * MAX_OPEN + "]" * MAX_OPEN,
+        "k" * 128 + ": a\n'" + "k" * 126 + "': {" + "k" * 128 + ": a, '" + "k" * 126 + "': b}",
+        "a: " + "b" * (MAX_TEXT - 3),
     ],
 )
 def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
@@ -238,9 +249,8 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: [---]",
         "a: [- b]",
         "a: [\tb]",
-        "a: " + "[" * 60 + "]" * 60,
-        "a: {" + "k" * 200 + ": b}",
-        "a: {'" + "k" * 200 + "': b}",
+        "a: {" + "k" * 129 + ": b}",
+        "a: {'" + "k" * 127 + "': b}",
         "a: {b: c: d}",
         "a: {b: c}}",
         "a: {b:c}",
@@ -286,8 +296,20 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: b\x07",
         "\ufeffa: b",
         "a: \ud800",
-        "a" * 200 + ": b",
+        "k" * 129 + ": b",
+        "'" + "k" * 127 + "': b",
         "...a: b",
+        "a: b\nc # d: e",
+        "a:\tb: c",
+        "a: b\n: c",
+        "a: b\nc",
+        "a: &b c\nd: &e *b",
+        "a: b # c\n  d",
+        "'a",
+        'a: "b\\c',
+        " # a\nb: 'c",
+        "- " * (MAX_OPEN + 1) + "a",
+        "[" * (MAX_OPEN + 1) + "]" * (MAX_OPEN + 1),
         "-a: b",
         ": a",
         "\n".join(" " * depth + "a:" for depth in range(MAX_DEPTH)),
@@ -315,7 +337,9 @@ def test_aliases_that_unfold_into_too_much_are_left_to_the_library() -> None:
     room = MAX_NODES - 1 - 262_108 - len(text)
     assert simple(text + "#" * room) is not None
     assert simple(text + "#" * (room + 1)) is None
-    assert simple("a0: &a0 b\n" + "\n".join(f"a{n + 1}: &a{n + 1} [*a{n}]" for n in range(60))) is None
+    chain = ["a1: &a1 b", *(f"a{n + 1}: &a{n + 1} [*a{n}, c]" for n in range(1, MAX_OPEN + 2))]
+    assert simple("\n".join(chain[:-1])) is not None
+    assert simple("\n".join(chain)) is None
 
 
 _SPELLED = ["text", "two words", "a:b", "'it''s'", "'# no'", '"q \\\\ \\"\\n"', '""', "1", "-1", "0.25", "007", "true", "No", "~"]
