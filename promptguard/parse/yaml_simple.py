@@ -219,7 +219,7 @@ class Reader:
         else:
             key = key.rstrip(" ")
             is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and " #" not in key
-        if not is_simple or len(body[:end]) > LONGEST_KEY or "\t" in key or not key:
+        if not is_simple or end > LONGEST_KEY or "\t" in key or not key:
             raise NotSimpleError
         mapping = self._open[-1].node
         mapping.keys.append(Node("scalar", start, key, not quote, "str" if quote else type_of(key)))
@@ -382,16 +382,16 @@ class Reader:
             self.comments.append(start + len(header) + 1)
         marks = header.rstrip(" ")[1:]
         digit = marks.strip("+-")
-        chomping = marks.replace(digit, "", 1)
+        chomping = marks.replace(digit, "")
         if digit not in ("", *"123456789") or chomping not in ("", "+", "-") or len(self._open) == 1:
             raise NotSimpleError
-        lines = self._block_lines(max(self._open[-1].indent, 0) + int(digit) if digit else 0)
+        lines = self._block_lines(self._open[-1].indent + int(digit) if digit else 0)
         end = max((number for number, line in enumerate(lines, 1) if line), default=0)
         if not end:
             raise NotSimpleError
         breaks = len(lines) - end + (self._next < len(self._lines))  # there may be none behind the last line
         kept = {"+": breaks, "-": 0}.get(chomping, min(breaks, 1))
-        text = "\n".join(lines[:end]) if header[0] == "|" else _folded(lines[:end])
+        text = "\n".join(lines[:end]) if header[0] == "|" else _folded(lines)
         return Node("scalar", start, text + "\n" * kept)
 
     def _block_lines(self, depth: int) -> list[str]:
@@ -403,20 +403,15 @@ class Reader:
         while self._next < len(self._lines):
             line = self._lines[self._next]
             indent = len(line) - len(line.lstrip(" "))
-            is_last = self._next == len(self._lines) - 1
             if indent == len(line):
-                blanks = blanks if depth else max(blanks, indent)
-                if is_last and line:
+                blanks = max(blanks, indent)
+                if line and self._next == len(self._lines) - 1:
                     raise NotSimpleError
             elif not depth:
                 depth = indent
                 if depth < blanks or depth <= self._open[-1].indent or line[indent] == "\t":
                     raise NotSimpleError
             elif indent < depth:
-                if line[indent] == "\t":
-                    raise NotSimpleError
-                break
-            if is_last and not line:
                 break
             lines.append(line[depth:] if depth else "")
             self._take()
