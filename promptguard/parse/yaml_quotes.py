@@ -53,8 +53,9 @@ def _joined(lines: list[str]) -> str:
     empty = 0
     for line in inner:
         _see_line(line)
-        if line.strip(_BLANKS):
-            parts += "\n" * empty or " ", line.strip(_BLANKS)
+        body = line.strip(_BLANKS)
+        if body:
+            parts += "\n" * empty or " ", body
             empty = 0
         else:
             empty += 1
