@@ -27,7 +27,7 @@ def read_flow(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
         NotSimpleError: the library has to read it.
     """
     text = reader.text
-    if depth >= MAX_OPEN:
+    if depth > MAX_OPEN:
         raise NotSimpleError
     is_list = text[at] == "["
     closing = "]" if is_list else "}"
@@ -62,9 +62,7 @@ def _value(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
         end = at + 1
         while is_name(reader.text[end : end + 1]):
             end += 1
-        if reader.text[end : end + 1] not in (" ", ",", "]", "}", "\n", "\r"):
-            raise NotSimpleError
-        return reader.alias(reader.text[at + 1 : end], depth), end
+        return reader.alias(reader.text[at + 1 : end]), end
     return _plain(reader.text, at)
 
 
@@ -91,12 +89,12 @@ def _behind_colon(text: str, begin: int, end: int, key: Node) -> int:
 def _plain(text: str, at: int) -> tuple[Node, int]:
     """A text without quotes, and where it ends."""
     end = at
-    while text[end : end + 1] not in ("", ",", ":", "[", "]", "{", "}", "\n", "\r"):
+    while text[end : end + 1] not in ("", ",", ":", "]", "}", "\n", "\r"):
         end += 1
     said = text[at:end].rstrip(" ")
-    first = said.lstrip("-")[:1] if said.startswith("-") else said[:1]
+    first = said.lstrip("-")[:1]
     is_simple = (first.isalnum() or first in ("_", "$", ".", "/", "(")) and said.translate(_LIKE_LETTERS).isalnum()
-    if not (is_simple or said == "<<") or said.startswith(("---", "...")):
+    if not (is_simple or said == "<<") or said.startswith("..."):
         raise NotSimpleError
     return Node("scalar", at, said, True, type_of(said)), at + len(said)
 

@@ -34,12 +34,11 @@ def in_double_quotes(inner: str) -> str:
             parts.append(_coded(digits, _DIGITS[character]))
             at += len(digits)
         elif character == "\n":  # it counts for nothing, nor do the blanks behind it; empty lines do
-            lines = inner[at:].split("\n")
-            while len(lines) > 1 and not lines[0].strip(_BLANKS):
-                parts.append("\n")
-                at += len(lines.pop(0)) + 1
-            at += len(lines[0]) - len(lines[0].lstrip(_BLANKS))
-            _see_line(lines[0])
+            begin = at
+            while inner[at : at + 1] in (" ", "\t", "\n"):
+                at += 1
+            parts.append("\n" * inner.count("\n", begin, at))
+            _see_line(inner[inner.rfind("\n", 0, at) + 1 : at + len("---")])
         else:
             raise NotSimpleError
     return "".join([*parts, _joined(inner[at:].split("\n"))])
@@ -54,8 +53,9 @@ def _joined(lines: list[str]) -> str:
     empty = 0
     for line in inner:
         _see_line(line)
-        if line.strip(_BLANKS):
-            parts += "\n" * empty or " ", line.strip(_BLANKS)
+        body = line.strip(_BLANKS)
+        if body:
+            parts += "\n" * empty or " ", body
             empty = 0
         else:
             empty += 1

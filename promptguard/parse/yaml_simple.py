@@ -11,11 +11,13 @@ from promptguard.core.light import NamedTuple
 from promptguard.core.source import Source
 from promptguard.parse.yaml import MAX_DEPTH, MAX_NODES, Node, Stream
 
-MAX_TEXT = 1 << 19
-"""Longer texts are not read here, in code points: the library is written in C, and bounds the number of values."""
+MAX_TEXT = MAX_NODES - 1
+"""Longer texts are not read here, in code points: the library bounds the number of values, of which no text has more than one
+beyond its code points.
+"""
 
 MAX_OPEN = MAX_DEPTH // 2
-"""Deeper collections are not read here."""
+"""Deeper collections are not read here, nor aliases of deeper ones: the library reads both together."""
 LONGEST_KEY = 128  # code points; YAML itself has a limit of 1,024
 _NOT_FIRST = "?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here, nor with a dash and a blank
 _FIRST_OF_KEY = "_$./<(~"  # beside letters and digits
@@ -27,7 +29,7 @@ _WORDS = {
     "=": "value",
 }
 # A text with a character beside these is no number and no date, in any of their spellings.
-_OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZz_.:+- \t"
+_OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZ_.:+- \t"
 
 
 def read_simple(source: Source) -> Stream | None:
@@ -90,7 +92,7 @@ class Reader:
         self._value: int | None = None
         self._named: str | None = None
         self._tagged = False
-        self._unfolded = 0  # values that aliases stand for
+        self._values = len(text) + 1  # at most as many stand in the text, and those that aliases stand for
         self._measures: dict[int, tuple[int, int]] = {}
 
     def read(self) -> list[Node]:
@@ -122,13 +124,10 @@ class Reader:
             if not indent and body.startswith("..."):
                 raise NotSimpleError
             if not self._open:
-                if documents and not is_marked:
-                    raise NotSimpleError
                 document = Node("sequence", 0)
                 documents.append(document)
                 self._open = [_Open(document, -1)]
                 self._value = start
-                is_marked = False
             self._see(body, indent, start)
         self._leave_document()
         return [document.children[0] for document in documents]
@@ -138,7 +137,6 @@ class Reader:
             raise NotSimpleError  # it is empty
         self._leave_empty()
         self.named.clear()
-        self._measures.clear()
 
     def _take(self) -> str:
         line = self._lines[self._next]
@@ -215,13 +213,13 @@ class Reader:
         end = body.find(quote, 1) + 1 if quote else _key_end(body)
         key = body[1 : end - 1] if quote else body[: max(end, 0)]
         if quote:
-            behind = len(body) - len(body[end:].lstrip(" ")) if end else 0
-            is_simple = end > 1 and "\\" not in key and (body[behind : behind + 2] == ": " or body[behind:] == ":")
+            behind = len(body) - len(body[end:].lstrip(" "))
+            is_simple = "\\" not in key and (body[behind : behind + 2] == ": " or body[behind:] == ":")
             end = behind
         else:
             key = key.rstrip(" ")
-            is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and not (key.startswith("...") or " #" in key)
-        if not is_simple or len(body[:end]) > LONGEST_KEY or "\t" in key or not key:
+            is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and " #" not in key
+        if not is_simple or end > LONGEST_KEY or "\t" in key or not key:
             raise NotSimpleError
         mapping = self._open[-1].node
         mapping.keys.append(Node("scalar", start, key, not quote, "str" if quote else type_of(key)))
@@ -256,7 +254,7 @@ class Reader:
             node = self._scalar(body, start)
             if value is not None:
                 node.start = value
-                if self._tagged and node.kind == "scalar":
+                if self._tagged:
                     node.plain, node.type = False, "str"
             self._add(node)
 
@@ -264,7 +262,7 @@ class Reader:
         """Take the anchor and the tag before a value; the rest of the line, and where it begins."""
         begin = start
         while body[:1] in ("&", "!"):
-            word, blank, _ = body.partition(" ")
+            word = body.partition(" ")[0]
             name = word[1:]
             if word[0] == "&":
                 if self._named is not None or name in self.named or not is_name(name):
@@ -276,21 +274,19 @@ class Reader:
                     raise NotSimpleError
                 self._tagged = True
                 self.tag = begin if self.tag is None else self.tag
-            rest = body[len(word) + len(blank) :].lstrip(" ")
+            rest = body[len(word) :].lstrip(" ")
             start += len(body) - len(rest)
             body = rest
-        if body and (_is_item(body) or _begins_member(body)):
-            raise NotSimpleError  # they belong to the key
         return body, start
 
-    def alias(self, name: str, depth: int = 0) -> Node:
-        """What an anchor names that stands before; the alias stands in ``depth`` collections, if in more than are open."""
+    def alias(self, name: str) -> Node:
+        """What an anchor names that stands before."""
         node = self.named.get(name)
         if node is None or any(collection.node is node for collection in self._open):
             raise NotSimpleError
         size, height = self._measured(node)
-        self._unfolded += size
-        if max(depth, len(self._open)) + height > MAX_OPEN or self._unfolded > MAX_NODES // 2:
+        self._values += size
+        if height > MAX_OPEN or self._values > MAX_NODES:
             raise NotSimpleError
         return node
 
@@ -318,7 +314,7 @@ class Reader:
         if end >= 0:
             self.comments.append(start + end + 1)
         text = (body[:end] if end >= 0 else body).rstrip(" ")
-        if not text or first in _NOT_FIRST or _is_item(text) or "\t" in text or _key_end(text) >= 0:
+        if first in _NOT_FIRST or _is_item(text) or "\t" in text or _key_end(text) >= 0:
             raise NotSimpleError
         if end < 0:
             text += self._continued()
@@ -354,7 +350,7 @@ class Reader:
             while text[end + 1 : end + 2] == "'" and end >= 0:
                 end = text.find("'", end + 2)
         else:
-            while end >= 0 and text[end - 1] == "\\" and _is_escaped(text, end):
+            while end >= 0 and _is_escaped(text, end):
                 end = text.find('"', end + 1)
         if end < 0:
             raise NotSimpleError
@@ -386,16 +382,16 @@ class Reader:
             self.comments.append(start + len(header) + 1)
         marks = header.rstrip(" ")[1:]
         digit = marks.strip("+-")
-        chomping = marks.replace(digit, "", 1)
+        chomping = marks.replace(digit, "")
         if digit not in ("", *"123456789") or chomping not in ("", "+", "-") or len(self._open) == 1:
             raise NotSimpleError
-        lines = self._block_lines(max(self._open[-1].indent, 0) + int(digit) if digit else 0)
+        lines = self._block_lines(self._open[-1].indent + int(digit) if digit else 0)
         end = max((number for number, line in enumerate(lines, 1) if line), default=0)
         if not end:
             raise NotSimpleError
         breaks = len(lines) - end + (self._next < len(self._lines))  # there may be none behind the last line
         kept = {"+": breaks, "-": 0}.get(chomping, min(breaks, 1))
-        text = "\n".join(lines[:end]) if header[0] == "|" else _folded(lines[:end])
+        text = "\n".join(lines[:end]) if header[0] == "|" else _folded(lines)
         return Node("scalar", start, text + "\n" * kept)
 
     def _block_lines(self, depth: int) -> list[str]:
@@ -407,20 +403,15 @@ class Reader:
         while self._next < len(self._lines):
             line = self._lines[self._next]
             indent = len(line) - len(line.lstrip(" "))
-            is_last = self._next == len(self._lines) - 1
             if indent == len(line):
-                blanks = blanks if depth else max(blanks, indent)
-                if is_last and line:
+                blanks = max(blanks, indent)
+                if line and self._next == len(self._lines) - 1:
                     raise NotSimpleError
             elif not depth:
                 depth = indent
                 if depth < blanks or depth <= self._open[-1].indent or line[indent] == "\t":
                     raise NotSimpleError
             elif indent < depth:
-                if line[indent] == "\t":
-                    raise NotSimpleError
-                break
-            if is_last and not line:
                 break
             lines.append(line[depth:] if depth else "")
             self._take()

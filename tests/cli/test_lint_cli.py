@@ -110,7 +110,7 @@ def test_what_cannot_be_judged(run: Run) -> None:
     write(system_j2=CLOCK)
     code, out = concise(run, "gone.j2", "system.j2", "--exit-zero")
     assert code == 2
-    assert out.startswith("gone.j2:1:1: PG901 [error] there is no such file or folder\n" + FOUND)
+    assert out.startswith("gone.j2:1:1: PG901 [error] there is no such file or folder; check the path\n" + FOUND)
 
 
 @pytest.mark.parametrize("form", ["full", "concise", "json", "sarif", "github", "junit", "markdown"])

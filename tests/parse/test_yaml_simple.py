@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from promptguard.core.errors import InputError
 from promptguard.core.source import Source
-from promptguard.parse.yaml import MAX_DEPTH, Node, Stream, read_yaml
+from promptguard.parse.yaml import MAX_DEPTH, MAX_NODES, Node, Stream, read_yaml
 from promptguard.parse.yaml_events import read_events
-from promptguard.parse.yaml_simple import MAX_TEXT, read_simple
+from promptguard.parse.yaml_simple import MAX_OPEN, MAX_TEXT, read_simple
 
 PROMPTS = """\
 # Prompts of the support agent
@@ -131,6 +131,10 @@ def by_library(text: str) -> Stream:
         "a:\n  b\nc:\n\n  'd'\ne:\n  [f]\ng:\n  |\n  h\n",
         'a: "b\n  c\n\n  d\n"\ne: "\n f"\ng: " h \\\n   i \\\n\n\n   j \t\n k\\ \n l"\n',
         "a: 'b\n  it''s\n\n\n  d '\ne: ' \n '\n",
+        "a: ' b \n \t\n --c \n..d\n--e'\nf: ' \n\n g\n h'\n",
+        'a: "b\r\n  c\\\r\n  d"\r\n',
+        'a: "\\ud7ff\\ue000\\U0010ffff"\n',
+        'a: "b\\\n\t\n  \n\n c\\\n --- d\\\n\\x41"\n',
         'a: "\\x41\\u00e9\\U0001F600\\0\\a\\b\\v\\f\\r\\e\\ \\N\\_\\L\\P\\\\\\""\n',
         "a: 'b\tc'  # d\te\nf: \"\tg\"\n",
         "a: |2\n   b\n  c\nd: >1-\n  e\n f\ng: |+1\n  h\n\nj: k",
@@ -142,13 +146,29 @@ def by_library(text: str) -> Stream:
         "a:\n-\n- b\nc:\n-\n",
         "a: b\n---\nc: d\n--- # e\n- f\n---   \n\ng\n",
         "a: b\r\nc: 'd\r\n  e'\nf: |\r\n  g\n  h\r\ni: [j,\r\n k]\n",
-        "a: b\u200ec\ue000\U000e0041\n",
+        "a: '\t\u200e !~\xa0\u2027\u202a\ud7ff\ue000\ufefe\uff00\ufffd\U00010000\U000e0041\U0010ffff'\r\n",
         "a: ---\nb: ...\nc: d\n --- e\n",
         "- a # b: c\n",
         "a: b\n  c\n# d\ne: f\n",
         "a: \"b' #\" # c\nd: 'e\" #'\n",
         "a: [b c, d/e.f-g, $h, (i), --j, -k, 1.5, <<, l%m, {n: o/p},]\n",
         "a: []\nb: {}\nc: [ # d\n  ]\n",
+        "a: [b\n  ,_c,\n# c\n .d, /e, ..f\n  ]\ng: {h:\n  i, 'j':k, l\n  }\n",
+        "a: &b c\nd: [*b\n  , *b ]\r\ne: [f\r\n ,*b\r\n ]\r\ng: {h:\r\n  i}\r\n",
+        "'a':\n  'b' :\n    '1': c\n",
+        "a: &b   c\nd: !e   f\ng: ''\nh: \"\"\n",
+        "a: b\n\n  c  \n  d#e\n",
+        "a\n--b\n..c\n",
+        "---# a",
+        "---- a",
+        "---  # a \nb.c:   d\n",
+        "-  a  \n- [{b: c}]\n- # d: e\n  f\n- !g {h: i}\n- &j {k: l}\n",
+        "a: |-\n  b  \n  c\nd: |\n  \n  e\n",
+        "".join(f"- |{digit}\n{' ' * digit}a\n" for digit in range(1, 10)),
+        "- " * MAX_OPEN + "a",
+        "[" * MAX_OPEN + "]" * MAX_OPEN,
+        "k" * 128 + ": a\n'" + "k" * 126 + "': {" + "k" * 128 + ": a, '" + "k" * 126 + "': b}",
+        "a: " + "b" * (MAX_TEXT - 3),
     ],
 )
 def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
@@ -214,6 +234,7 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: 'b' c",
         "a: 'b'# c",
         "a: 'b\n---\n'",
+        "a: 'b\n---'",
         'a: "b\n...\n"',
         'a: "b\\\n...\n"',
         'a: "\\q"',
@@ -221,7 +242,9 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         'a: "\\x4"',
         'a: "\\x4g"',
         'a: "\\u+041"',
+        'a: "\\x\uff14\uff11"',
         'a: "\\ud800"',
+        'a: "\\udfff"',
         'a: "\\U00110000"',
         "a: [b",
         "a: [b\n# c",
@@ -235,11 +258,16 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: [,]",
         "a: [b,,]",
         "a: [---]",
+        "a: [\n---\n]",
+        "a: [\n...\n]",
+        "a: [b #c\n]",
+        "a: [b[c]]",
+        "a: &b c\nd: [*b# e\n]",
+        "a: &b c\nd: {e: *b: f}",
         "a: [- b]",
         "a: [\tb]",
-        "a: " + "[" * 60 + "]" * 60,
-        "a: {" + "k" * 200 + ": b}",
-        "a: {'" + "k" * 200 + "': b}",
+        "a: {" + "k" * 129 + ": b}",
+        "a: {'" + "k" * 127 + "': b}",
         "a: {b: c: d}",
         "a: {b: c}}",
         "a: {b:c}",
@@ -257,6 +285,9 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: |# c\n b",
         "|\n b",
         "a: |\nb: c",
+        "a: |",
+        "a: >\n\n",
+        "a: |1\nb: c",
         "a: |\n   \n  b\n",
         "a: |\n    \n \n  b\n",
         "a:\n  b: |\n  c\n",
@@ -266,6 +297,8 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "- a\nb: c",
         "a: b\n- c",
         "--- a",
+        "--- a\n- b",
+        "- &a b\n-\n  *a",
         "a: b\n...\n",
         "a\n---b",
         "... a",
@@ -280,17 +313,26 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "a: 'b'\t# c",
         "a: b\rc",
         "a: b\r",
-        "a: b\x85c",
-        "a: b\u2028c",
-        "a: b\x07",
+        *(f"a: b{character}" for character in "\0\x08\x0b\x1f\x7f\x85\x9f\u2028\u2029\ud800\udfff\ufeff\ufffe\uffff"),
         "\ufeffa: b",
-        "a: \ud800",
-        "a" * 200 + ": b",
+        "k" * 129 + ": b",
+        "'" + "k" * 127 + "': b",
         "...a: b",
+        "a: b\nc # d: e",
+        "a:\tb: c",
+        "a: b\n: c",
+        "a: b\nc",
+        "a: &b c\nd: &e *b",
+        "a: b # c\n  d",
+        "'a",
+        'a: "b\\c',
+        " # a\nb: 'c",
+        "- " * (MAX_OPEN + 1) + "a",
+        "[" * (MAX_OPEN + 1) + "]" * (MAX_OPEN + 1),
         "-a: b",
         ": a",
         "\n".join(" " * depth + "a:" for depth in range(MAX_DEPTH)),
-        "a: " + "b" * MAX_TEXT,
+        "a: " + "b" * (MAX_TEXT - 2),
     ],
 )
 def test_other_texts_are_left_to_the_library(text: str) -> None:
@@ -310,9 +352,13 @@ def test_aliases_that_unfold_into_too_much_are_left_to_the_library() -> None:
     def doubled(times: int) -> str:
         return "\n".join(["a0: &a0 b", *(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]" for n in range(times))])
 
-    assert simple(doubled(15)) is not None
-    assert simple(doubled(18)) is None
-    assert simple("a0: &a0 b\n" + "\n".join(f"a{n + 1}: &a{n + 1} [*a{n}]" for n in range(60))) is None
+    text = doubled(16) + "\n#"  # its aliases stand for 262,108 values
+    room = MAX_NODES - 1 - 262_108 - len(text)
+    assert simple(text + "#" * room) is not None
+    assert simple(text + "#" * (room + 1)) is None
+    chain = ["a1: &a1 b", *(f"a{n + 1}: &a{n + 1} [*a{n}, c]" for n in range(1, MAX_OPEN + 2))]
+    assert simple("\n".join(chain[:-1])) is not None
+    assert simple("\n".join(chain)) is None
 
 
 _SPELLED = ["text", "two words", "a:b", "'it''s'", "'# no'", '"q \\\\ \\"\\n"', '""', "1", "-1", "0.25", "007", "true", "No", "~"]
