@@ -25,12 +25,6 @@ def test_a_text_is_of_the_type_that_it_is_to_the_library(text: str) -> None:
     assert type_of(text) == resolve(text)
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("word", ["yes", "No", "TRUE", "oN", "off", "null", "Null", "NULL", "nULL", "~", "<<", "=", "y", "n"])
-def test_words(word: str) -> None:
-    assert type_of(word) == resolve(word)
-
-
 _CONSTRUCTOR = yaml.constructor.SafeConstructor()
 
 
@@ -59,7 +53,8 @@ def test_a_number_is_that_of_the_library(text: str) -> None:
     assume(kind in ("int", "float"))
     node = yaml.ScalarNode(f"tag:yaml.org,2002:{kind}", text)
     assert made(lambda: number(kind, text)) == made(lambda: getattr(_CONSTRUCTOR, f"construct_yaml_{kind}")(node))
-=======
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -155,4 +150,3 @@ def test_numbers_and_dates(text: str) -> None:
 def test_words(word: str) -> None:
     for spelled in (word, word.title(), word.upper(), word.title().swapcase(), word + "s"):
         assert type_of(spelled) == resolve(spelled)
->>>>>>> yaml-review
