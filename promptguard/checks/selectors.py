@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError
+from promptguard.core.light import lru_cache
 
 _BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
 
@@ -29,6 +30,7 @@ def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
     return found
 
 
+@lru_cache(maxsize=64)
 def _suggestion(wanted: str) -> str:
     from promptguard.core.similar import closest
 

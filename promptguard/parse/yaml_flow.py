@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from promptguard.core.light import TYPE_CHECKING
+from promptguard.core.light import TYPE_CHECKING, regex
 from promptguard.parse.yaml import Node
-from promptguard.parse.yaml_simple import LONGEST_KEY, MAX_OPEN, NotSimpleError, is_name, type_of
+from promptguard.parse.yaml_simple import LONGEST_KEY, MAX_OPEN, NOT_FIRST, NotSimpleError, is_name, type_of
 
 if TYPE_CHECKING:
     from promptguard.parse.yaml_simple import Reader
 
-_LIKE_LETTERS = str.maketrans("_-./$+=()@%| ", "aaaaaaaaaaaaa")
+_WORD = r"(?:[^,\[\]{}:# \t\r\n]|:(?![,\[\]{}? \t\r\n]|\Z)|(?<![ \t\r\n])#)+"
+_RUN = regex(rf"{_WORD}(?: +{_WORD})*")  # what of a text without quotes stands on one line
+_GAP = regex(r"[ \t]*(?:\r?\n[ \t]*)+")
+_NO_RUN = ("- ", "---", "...")
 
 
 def read_flow(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
@@ -87,16 +90,22 @@ def _behind_colon(text: str, begin: int, end: int, key: Node) -> int:
 
 
 def _plain(text: str, at: int) -> tuple[Node, int]:
-    """A text without quotes, and where it ends."""
-    end = at
-    while text[end : end + 1] not in ("", ",", ":", "]", "}", "\n", "\r"):
-        end += 1
-    said = text[at:end].rstrip(" ")
-    first = said.lstrip("-")[:1]
-    is_simple = (first.isalnum() or first in ("_", "$", ".", "/", "(")) and said.translate(_LIKE_LETTERS).isalnum()
-    if not (is_simple or said == "<<") or said.startswith("..."):
+    """A text without quotes, over any number of lines, and where it ends."""
+    run = _RUN.match(text, at)
+    if run is None or text[at] in NOT_FIRST or run[0] == "-" or run[0].startswith(_NO_RUN):
         raise NotSimpleError
-    return Node("scalar", at, said, True, type_of(said)), at + len(said)
+    parts = [run[0]]
+    end = run.end()
+    while (gap := _GAP.match(text, end)) is not None:
+        if "\t" in gap[0].lstrip(" \t") or text.startswith(_NO_RUN[1:], gap.end()):
+            raise NotSimpleError
+        run = _RUN.match(text, gap.end())
+        if run is None:
+            break
+        parts += "\n" * (gap[0].count("\n") - 1) or " ", run[0]
+        end = run.end()
+    said = "".join(parts)
+    return Node("scalar", at, said, True, type_of(said)), end
 
 
 def _behind_gap(reader: Reader, at: int) -> int:
@@ -104,11 +113,11 @@ def _behind_gap(reader: Reader, at: int) -> int:
     text = reader.text
     while True:
         character = text[at : at + 1]
-        if character == "#" and text[at - 1] in " \n":
+        if character == "#" and text[at - 1] in " \t\n":
             reader.comments.append(at)
             at = text.find("\n", at)
             if at < 0:
                 raise NotSimpleError
-        elif not character or character not in " \n\r":
+        elif not character or character not in " \t\n\r":
             return at
         at += 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from promptguard.parse.yaml_simple import NotSimpleError
 
-_ESCAPED = dict(zip('0abtnvfre "\\N_LP', '\0\x07\x08\t\n\x0b\x0c\r\x1b "\\\x85\xa0\u2028\u2029', strict=True))
+_ESCAPED = dict(zip('0abtnvfre "/\\N_LP', '\0\x07\x08\t\n\x0b\x0c\r\x1b "/\\\x85\xa0\u2028\u2029', strict=True))
 _DIGITS = {"x": 2, "u": 4, "U": 8}
+_HEXADECIMAL = "0123456789abcdefABCDEF"
 _BLANKS = " \t"
 
 
@@ -71,12 +72,9 @@ def _see_line(line: str) -> None:
 
 def _coded(digits: str, length: int) -> str:
     """The character of a hexadecimal number."""
-    if len(digits) != length or not (digits.isascii() and digits.isalnum()):
+    if len(digits) != length or digits.strip(_HEXADECIMAL):
         raise NotSimpleError
-    try:
-        code = int(digits, 16)
-    except ValueError:
-        raise NotSimpleError from None
+    code = int(digits, 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         raise NotSimpleError
     return chr(code)

@@ -1,8 +1,8 @@
 """YAML as prompt files have it: mappings and lists of texts, in lines or in brackets, with anchors, tags, several documents.
 
-It reads what YAML 1.1 says for sure. Keys that are collections, texts as whole documents, directives, ``...``, tabs outside of
-texts, odd characters, whatever may be an error: that is not decided here, and read by the library. What is read here comes out as
-from the library: values, types and places alike.
+It reads what YAML 1.1 says for sure. Directives, keys that are collections or have an anchor, an anchor or a tag in brackets,
+values behind ``---``, odd characters, whatever may be an error: that is not decided here, and read by the library. What is read here
+comes out as from the library (libyaml): values, types and places alike.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ beyond its code points.
 
 MAX_OPEN = MAX_DEPTH // 2
 """Deeper collections are not read here, nor aliases of deeper ones: the library reads both together."""
-LONGEST_KEY = 128  # code points; YAML itself has a limit of 1,024
-_NOT_FIRST = "?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here, nor with a dash and a blank
-_FIRST_OF_KEY = "_$./<(~"  # beside letters and digits
+LONGEST_KEY = 1000  # code points; YAML itself has a limit of 1,024
+NOT_FIRST = "\t?:,[]{}#&*!|>'\"%@`"  # what no text without quotes begins with here, nor with a dash and a blank
 _WORDS = {
     **dict.fromkeys(("yes", "Yes", "YES", "no", "No", "NO", "true", "True", "TRUE", "false", "False", "FALSE"), "bool"),
     **dict.fromkeys(("on", "On", "ON", "off", "Off", "OFF"), "bool"),
@@ -121,15 +120,18 @@ class Reader:
                 is_marked = True
                 self._open = []
                 continue
-            if not indent and body.startswith("..."):
-                raise NotSimpleError
+            if not indent and body.startswith(("---\t", "...")):
+                if line != "..." or "".join(self._lines[self._next :]).strip(" "):
+                    raise NotSimpleError
+                break
             if not self._open:
                 document = Node("sequence", 0)
                 documents.append(document)
                 self._open = [_Open(document, -1)]
                 self._value = start
             self._see(body, indent, start)
-        self._leave_document()
+        if documents or is_marked:
+            self._leave_document()
         return [document.children[0] for document in documents]
 
     def _leave_document(self) -> None:
@@ -209,20 +211,21 @@ class Reader:
 
     def _see_member(self, body: str, start: int) -> None:
         """Take a key, and its value if that is on its line."""
-        quote = body[0] if body[0] in ("'", '"') else ""
-        end = body.find(quote, 1) + 1 if quote else _key_end(body)
-        key = body[1 : end - 1] if quote else body[: max(end, 0)]
-        if quote:
-            behind = len(body) - len(body[end:].lstrip(" "))
-            is_simple = "\\" not in key and (body[behind : behind + 2] == ": " or body[behind:] == ":")
-            end = behind
+        if body[0] in ("'", '"'):
+            key, end = self.quoted(start)
+            end -= start
+            end += len(body[end:]) - len(body[end:].lstrip(" "))
+            if body[end : end + 2] != ": " and body[end:] != ":":
+                raise NotSimpleError
         else:
-            key = key.rstrip(" ")
-            is_simple = (key[:1].isalnum() or key[:1] in _FIRST_OF_KEY) and " #" not in key
-        if not is_simple or end > LONGEST_KEY or "\t" in key or not key:
+            end = _key_end(body)
+            text = body[: max(end, 0)].rstrip(" ")
+            if not text or text[0] in NOT_FIRST or text.startswith("---") or " #" in text or "\t" in text:
+                raise NotSimpleError
+            key = Node("scalar", start, text, True, type_of(text))
+        if end > LONGEST_KEY:
             raise NotSimpleError
-        mapping = self._open[-1].node
-        mapping.keys.append(Node("scalar", start, key, not quote, "str" if quote else type_of(key)))
+        self._open[-1].node.keys.append(key)
         value = body[end + 1 :].lstrip(" ")
         self._see_value(value, start + len(body) - len(value), start + end + 1)
 
@@ -310,51 +313,57 @@ class Reader:
                 self._take()
             self._see_end(self.text[end : self._end], end)
             return node
-        end = body.find(" #")
-        if end >= 0:
-            self.comments.append(start + end + 1)
-        text = (body[:end] if end >= 0 else body).rstrip(" ")
-        if first in _NOT_FIRST or _is_item(text) or "\t" in text or _key_end(text) >= 0:
+        if body[1:2] in ("", " ", "\t") if first in "-?:" else first in NOT_FIRST:
             raise NotSimpleError
-        if end < 0:
+        text, is_open = self._line_of_text(body, start)
+        if is_open:
             text += self._continued()
         return Node("scalar", start, text, True, type_of(text))
+
+    def _line_of_text(self, body: str, start: int) -> tuple[str, bool]:
+        """A line of a text without quotes, and whether it can go on behind it: a comment ends it."""
+        end = body.find("#", 1)
+        while end > 0 and body[end - 1] not in " \t":
+            end = body.find("#", end + 1)
+        text = (body[:end] if end > 0 else body).rstrip(" \t")
+        if _key_end(text) >= 0 or ":\t" in text:
+            raise NotSimpleError
+        if end > 0:
+            self.comments.append(start + end)
+        return text, end < 0
 
     def _continued(self) -> str:
         """What stands on the following lines of a text without quotes; they are indented deeper than its collection."""
         parts: list[str] = []
         indent = self._open[-1].indent
         empty = 0
+        is_open = True
         for number in range(self._next, len(self._lines)):
             line = self._lines[number]
-            body = line.strip(" ")
+            body = line.lstrip(" ")
             if not body:
                 empty += 1
                 continue
-            if len(line) - len(line.lstrip(" ")) <= indent or body[0] == "#":
+            before = len(line) - len(body)
+            if not is_open or before <= indent or body[0] == "#":
                 break
-            if " #" in body or "\t" in body or _key_end(body) >= 0 or line.startswith(("---", "...")):
+            if body[0] == "\t" or line.startswith(("---", "...")):
                 raise NotSimpleError
-            parts += "\n" * empty or " ", body
-            empty = 0
-            while self._next <= number:
+            while self._next < number:
                 self._take()
+            text, is_open = self._line_of_text(body, self._start + before)
+            self._take()
+            parts += "\n" * empty or " ", text
+            empty = 0
         return "".join(parts)
 
     def quoted(self, start: int) -> tuple[Node, int]:
         """Take a text in quotes that begins at ``start``, over any number of lines; it, and where it ends."""
-        text = self.text
-        quote = text[start]
-        end = text.find(quote, start + 1)
-        if quote == "'":
-            while text[end + 1 : end + 2] == "'" and end >= 0:
-                end = text.find("'", end + 2)
-        else:
-            while end >= 0 and _is_escaped(text, end):
-                end = text.find('"', end + 1)
+        quote = self.text[start]
+        end = _quote_end(self.text, start)
         if end < 0:
             raise NotSimpleError
-        inner = text[start + 1 : end]
+        inner = self.text[start + 1 : end]
         if "\n" in inner or "\\" in inner:
             from promptguard.parse.yaml_quotes import in_double_quotes, in_single_quotes
 
@@ -370,7 +379,7 @@ class Reader:
 
     def _see_end(self, behind: str, end: int) -> None:
         """See that behind a value that ends at ``end`` there is only a comment on its line."""
-        comment = behind.lstrip(" ")
+        comment = behind.lstrip(" \t")
         if comment:
             if comment[0] != "#" or behind[0] == "#":
                 raise NotSimpleError
@@ -387,12 +396,12 @@ class Reader:
             raise NotSimpleError
         lines = self._block_lines(self._open[-1].indent + int(digit) if digit else 0)
         end = max((number for number, line in enumerate(lines, 1) if line), default=0)
-        if not end:
+        if not end and chomping == "+":
             raise NotSimpleError
         breaks = len(lines) - end + (self._next < len(self._lines))  # there may be none behind the last line
         kept = {"+": breaks, "-": 0}.get(chomping, min(breaks, 1))
         text = "\n".join(lines[:end]) if header[0] == "|" else _folded(lines)
-        return Node("scalar", start, text + "\n" * kept)
+        return Node("scalar", start, text + "\n" * kept if end else "")
 
     def _block_lines(self, depth: int) -> list[str]:
         """The lines that follow and are indented deeper, without that indentation: ``depth``, or that of the first one that has a
@@ -408,9 +417,11 @@ class Reader:
                 if line and self._next == len(self._lines) - 1:
                     raise NotSimpleError
             elif not depth:
-                depth = indent
-                if depth < blanks or depth <= self._open[-1].indent or line[indent] == "\t":
+                if indent < blanks or line[indent] == "\t":
                     raise NotSimpleError
+                if indent <= self._open[-1].indent:
+                    break
+                depth = indent
             elif indent < depth:
                 break
             lines.append(line[depth:] if depth else "")
@@ -437,9 +448,22 @@ def _key_end(body: str) -> int:
 def _begins_member(body: str) -> bool:
     """Whether what is on a line begins with a key."""
     if body[:1] in ("'", '"'):
-        end = body.find(body[0], 1) + 1
-        return body[end:].lstrip(" ")[:1] == ":" if end else False
-    return body[:1] not in _NOT_FIRST and _key_end(body.partition(" #")[0]) >= 0
+        end = _quote_end(body, 0) + 1
+        return end > 0 and body[end:].lstrip(" ").startswith(":")
+    return body[:1] not in NOT_FIRST and _key_end(body.partition(" #")[0]) >= 0
+
+
+def _quote_end(text: str, start: int) -> int:
+    """Where the quote stands that ends the text in quotes which begins at ``start``, or -1."""
+    quote = text[start]
+    end = text.find(quote, start + 1)
+    if quote == "'":
+        while end >= 0 and text[end + 1 : end + 2] == "'":
+            end = text.find("'", end + 2)
+        return end
+    while end >= 0 and _is_escaped(text, end):
+        end = text.find('"', end + 1)
+    return end
 
 
 def _is_escaped(text: str, at: int) -> bool:

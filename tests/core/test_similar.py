@@ -22,6 +22,8 @@ KNOWN = ("ignore", "ignore-file", "block")
         ("abcde", ("abczz",), "abczz"),  # 0.6
         ("abcdef", ("abczzz",), None),  # 0.5
         ("acb", ("abc",), "abc"),
+        ("a" * 100, ("a" * 101,), "a" * 101),
+        ("a" * 101, ("a" * 101,), None),
     ],
 )
 def test_closest(word: str, known: tuple[str, ...], expected: str | None) -> None:
