@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from promptguard.checks.catalog import RULES
 from promptguard.core.errors import ConfigError
-from promptguard.core.light import lru_cache
 
 _BY_NAME: dict[str, str] = {rule.name: rule.code for rule in RULES.values()}
 
@@ -19,18 +18,22 @@ def resolve(selector: str, *, where: str | None = None) -> frozenset[str]:
     Raises:
         ConfigError: there is no such rule.
     """
+    found = selected(selector)
+    if not found:
+        raise ConfigError(f"there is no rule {selector!r}", where=where, hint=_suggestion(selector.strip()))
+    return found
+
+
+def selected(selector: str) -> frozenset[str]:
+    """The same; none where there is no such rule."""
     wanted = selector.strip()
     named = _BY_NAME.get(wanted.lower())
     if named is not None:
         return frozenset((named,))
     prefix = wanted.upper()
-    found = frozenset(code for code in RULES if code.startswith(prefix)) if prefix.startswith("PG") else frozenset()
-    if not found:
-        raise ConfigError(f"there is no rule {selector!r}", where=where, hint=_suggestion(wanted))
-    return found
+    return frozenset(code for code in RULES if code.startswith(prefix)) if prefix.startswith("PG") else frozenset()
 
 
-@lru_cache(maxsize=64)
 def _suggestion(wanted: str) -> str:
     from promptguard.core.similar import closest
 

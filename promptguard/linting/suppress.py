@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from promptguard.checks.base import Document, Kind
-from promptguard.checks.selectors import resolve
+from promptguard.checks.selectors import selected
 from promptguard.core import patterns as re
-from promptguard.core.errors import ConfigError, InputError
+from promptguard.core.errors import InputError
 from promptguard.core.finding import Edit, Fix
 from promptguard.core.light import Iterator, Sequence, bisect_right, regex
 from promptguard.core.source import Source, Span
+from promptguard.linting.reading.names import is_markdown
 from promptguard.linting.settings import DIRECTIVE, UNUSED
 from promptguard.parse.template_nodes import Text
 
@@ -46,10 +47,7 @@ class _Code:
         self.start = start
         self.end = end
         self.used = False
-        try:
-            self.codes: frozenset[str] | None = resolve(text)
-        except ConfigError:
-            self.codes = None
+        self.codes: frozenset[str] | None = selected(text) or None
 
 
 class _Lines:
@@ -184,10 +182,10 @@ class _Ranges:
 
 class _Comment:
     """One comment. ``line``: the one that it is about, 0 where none follows, ``None`` for the whole file. ``codes``: ``None`` for
-    every rule.
+    every rule. ``shown``: it stands in the code of a Markdown file, and may be an example.
     """
 
-    __slots__ = ("codes", "directive", "end", "line", "start", "used")
+    __slots__ = ("codes", "directive", "end", "line", "shown", "start", "used")
 
     def __init__(self, start: int, end: int, directive: tuple[int, int], codes: list[_Code] | None) -> None:
         self.start = start
@@ -195,6 +193,7 @@ class _Comment:
         self.directive = directive
         self.codes = codes
         self.line: int | None = None
+        self.shown = False
         self.used = False
 
     def covers(self, code: str) -> bool:
@@ -248,6 +247,8 @@ class Suppressions:
         text = self._file.text
         yield from _unknown(self._file, self._lines, self._places, self._documents)
         for comment in self._all:
+            if comment.shown:
+                continue
             start, end = comment.directive
             if comment.codes is None:
                 if not comment.used:
@@ -292,6 +293,13 @@ def _without_code(comment: _Comment, index: int) -> Fix:
 def _comments(file: Source, lines: _Lines, places: _Places) -> Iterator[_Comment]:
     text = file.text
     found = [comment for match in _DIRECTIVE.finditer(text) if (comment := _comment(file, lines, places, match)) is not None]
+    if found and is_markdown(file.path):
+        from promptguard.parse.markdown import code_ranges
+
+        code = code_ranges(text)
+        for comment in found:
+            number = bisect_right(code, (comment.start, len(text)))
+            comment.shown = number > 0 and comment.start < code[number - 1][1]
     next_line: dict[int, int] = {}  # behind a line that holds nothing but a comment
     for comment in reversed(found):
         line, last = lines.number(comment.start), lines.number(comment.end - 1)
@@ -300,7 +308,7 @@ def _comments(file: Source, lines: _Lines, places: _Places) -> Iterator[_Comment
             line = next_line[line]
         if not text[slice(*comment.directive)].removeprefix(DIRECTIVE).lstrip().startswith("ignore-file"):
             comment.line = line
-    yield from found
+    yield from (comment for comment in found if comment.line is not None or not comment.shown)
 
 
 def _comment(file: Source, lines: _Lines, places: _Places, match: re.Match[str]) -> _Comment | None:

@@ -1,8 +1,8 @@
 """YAML as prompt files have it: mappings and lists of texts, in lines or in brackets, with anchors, tags, several documents.
 
 It reads what YAML 1.1 says for sure. Directives, keys that are collections or have an anchor, an anchor or a tag in brackets,
-values behind ``---``, odd characters, whatever may be an error: that is not decided here, and read by the library. What is read here
-comes out as from the library (libyaml): values, types and places alike.
+values behind ``---``, odd characters, whatever may be an error: that is not decided here, and read by the library. What is read
+here comes out as from the library (libyaml): values, types and places alike.
 """
 
 from __future__ import annotations

@@ -82,6 +82,14 @@ def test_a_directive_behind_another_comment_of_yaml(folder: Path) -> None:
     assert found(above + text, "prompts/a.yaml") == [("PG900", 2, 1 + text.index("PG301"))]
 
 
+def test_examples_in_the_code_of_markdown(folder: Path) -> None:
+    code = "```\n{{# promptguard: ignore-file[PG1] #}}\n{{# promptguard: ignore[PG1, x] #}}\n```\n"
+    text = code + "`{{# promptguard: ignore #}}`\n\n{}\n"
+    assert found(text.format(CLOCK), "prompts/a.md") == [("PG101", 7, 8)]
+    assert found(f"```\n{CLOCK} {{# promptguard: ignore[PG101] #}}\n```\n", "prompts/a.md") == []
+    assert {code for code, _, _ in found(text.format("Be brief."), "a.j2")} == {"PG900"}
+
+
 def test_host_comments_of_front_matter(folder: Path) -> None:
     text = "---\nname: a\n# promptguard: ignore-file[PG101]\n---\n" + CLOCK + "\n"
     assert found(text, "a.prompt") == []
