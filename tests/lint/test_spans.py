@@ -41,6 +41,14 @@ def in_yaml_block(text: str) -> str:
     return "name: bot\nsystem_prompt: |\n  You are a bot.\n" + "".join(f"  {line.strip()}\n" for line in lines)
 
 
+def in_yaml_over_lines(text: str) -> str:
+    return '{name: bot, # x\n "system_prompt":\n  "You are\n\n  a bot. \\\n  ' + json.dumps(text)[1:] + "}\n"
+
+
+def in_yaml_tools(text: str) -> str:
+    return f"- name: a\n  description: &a {json.dumps(text, ensure_ascii=False)}\n  input_schema: {{type: object, title: *a}}\n"
+
+
 FORMS = {
     "prompts/a.j2": lambda text: f"You are a bot. {text}",
     "prompts/a.md": lambda text: f"You are a bot. {text}",
@@ -49,6 +57,9 @@ FORMS = {
     "prompts/a.json": in_json,
     "prompts/a.yaml": in_yaml,
     "prompts/b.yaml": in_yaml_block,
+    "prompts/c.yaml": lambda text: f"a: &a\n- &b !t {json.dumps(f'You are a bot. {text}')}\nsystem_prompt: *b\n",
+    "prompts/d.yaml": in_yaml_over_lines,
+    "tools.yaml": in_yaml_tools,
     "tools.json": lambda text: json.dumps([{"name": "a", "description": text, "input_schema": {"type": "object"}}], indent=2),
 }
 
