@@ -21,12 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "rules")]  # the checkout, not an installed package
 
-from rule_cases import CASES
+from rule_cases import CASES  # type: ignore[import-not-found]  # of the tests
 
 from promptguard.cli.main import main as promptguard
 from promptguard.core import patterns
+from promptguard.core.light import regex
 from promptguard.core.option_tables import OPTIONS, PROMPT_OPTIONS
-from promptguard.core.options import Option
 
 JINJA = (
     "You are a support agent for {{ company }}.\nAnswer in {{ user.language | upper }}.\n\n{% if tools %}Use them.{% endif %}\n"
@@ -37,16 +37,19 @@ TOOLS_IN_YAML = "- name: a\n  description: The time.\n  parameters:\n    type: o
 COMPOSE = "services:\n  model:\n    image: llama\n    command: llama-server -m a.gguf --port 8080\n"
 NOW = "Today: {{ now() }}\nUse"
 IGNORE = "# promptguard: ignore[PG101]\n"
-FINDINGS = (  # a text and what varies in it
-    "Commit 9fceb02d0ae598e95dc970b74767f19372d61af8\n",
-    "Current time: 10:11\n",
-    "Working directory: /home/joe/proj\n",
-    "https://a.b/c?token=abcdef123456&t=1767322800\n",
-    "Trace: 01ARZ3NDEKTSV4RRFFQ69G5FAV\n",
-    "Session: 3f2504e0-4f89-41d3-9a0c-0305e82c3301, 2026-01-02T03:04:05Z \n",
+VALUES = (  # that change, and what says what they are
+    "Commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "Current time: 10:11",
+    "Working directory: /home/ann/proj",
+    "https://a.b/c?token=abcdef123456&t=1767322800",
+    "Trace: 01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "Trace: 4bf92f3577b34da6a3ce929d0e0e4736, /tmp/tmpk3x9f2qa/out",
+    "Run: 3f2504e0-4f89-41d3-9a0c-0305e82c3301",
+    "Session: 3f2504e0-4f89-41d3-9a0c-0305e82c3301, 2026-01-02T03:04:05Z ",
 )
+LISTED = "You are a helper.\n" + "".join(f"{value}\n" for value in VALUES)
 CHARACTERS = (  # invisible ones, odd spaces, emoji of several of them
-    "You\u200bare\u00a0a\u202ehelper.\u2060 Be\u00adbrief.\u2028\n",
+    "You\u200bare\u00a0a\u202ehelper.\u2060 Be\u00adbrief.\u2028\n\u8fbb\U000e0100\u3000x 1\u202f000\n",
     "Flags: \U0001f1e9\U0001f1ea \U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f, keycap: 1\ufe0f\u20e3\n",
 )
 PLACEHOLDERS = "You help {a} and ${b}.\n", "You help {a}.\n", "You help ${b}.\n", "Hi <%= x %>\n", "{{#a}}x {{b}}{{/a}}{{>p}}\n"
@@ -60,23 +63,28 @@ FILES: dict[str, tuple[str, ...]] = {  # texts of files of every kind, without f
         "{% raw %}{{ a }}{% endraw %}\n{% cache 10 %}x{% endcache %}\n",
         '{{ "a" if x else "b" }} {{ {"a": 1} | tojson }} {{ a[1:2] ~ 1.5 }}\n',
         '{{ now("utc") }}\n{% now "utc", "%H:%M" %}\n{{ d | date("Y-m-d H:i:s") }}\n{{ d.strftime("%S.%f") }}\n',
+        "{{ a b }} {{ 'a' }}{% 1 %} {{ a\n",
+        "{{ now().strftime('%H:%M:%S') }} {{ d | date('H:i') }} {{ ['a'] | random }}\nUse the tools.\n",
+        "Be brief. </div>\n",
+        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}\n",
+        "\u200b\r\n\u200b\r\nYou {{ now() }}\r\n",
         "{% for a in b | shuffle %}{{ loop.index }}{% endfor %}{% include 'b.j2' %}\n",
-        *FINDINGS,
+        LISTED,
         *CHARACTERS,
     ),
     "prompts/a.md": (
         "# Role\n\nYou are a support agent for {{ company }}.\n\n```\nx\n```\n\nUse the `tools`.\n",
         "{% if a %}x{% endif %}\n",
         *PLACEHOLDERS,
-        *FINDINGS,
+        LISTED,
         *CHARACTERS,
     ),
-    "prompts/a.txt": ("You are a support agent.\n\nUse the tools.\n", JINJA, *PLACEHOLDERS, *FINDINGS, *CHARACTERS),
+    "prompts/a.txt": ("You are a support agent.\n\nUse the tools.\n", JINJA, *PLACEHOLDERS, LISTED, *CHARACTERS),
     "a.prompty": (
         "---\nname: x\n---\nsystem:\nYou are a helper for {{ company }}.\n",
         "---\nname: x\n---\nsystem:\n{# promptguard: ignore[PG101] #}\n{{ now() }}\n",
     ),
-    "a.prompt": ("---\nmodel: x\n---\n{{role \"system\"}}\n{{! promptguard: ignore }}\n{{#each a}}{{this}}{{/each}} {{>b}}\n",),
+    "a.prompt": ('---\nmodel: x\n---\n{{role "system"}}\n{{! promptguard: ignore }}\n{{#each a}}{{this}}{{/each}} {{>b}}\n',),
     "prompt.json": (
         '{"system": "You are a helper for {{ company }}.\\n", "user": "x"}\n',
         '{"system": "You help {name} with ${x}.", "user": "{x}"}\n',
@@ -87,8 +95,12 @@ FILES: dict[str, tuple[str, ...]] = {  # texts of files of every kind, without f
         f"[{TOOL}]\n",
         f"[{TOOL.replace('The time', '{{ now() }} at 2026-01-02T03:04:05Z')}, {TOOL}]\n",
         f"[{TOOL.replace('The time', chr(92) + 'ud83d' + chr(92) + 'ude00 ' + chr(92) + 'n {# promptguard: ignore #}')}]\n",
+        f"[{TOOL.replace('The time', ', '.join(VALUES))}]\n",
+        *(f"[{TOOL.replace('The time', value)}]\n" for value in VALUES),
         f'[{{"functionDeclarations": [{TOOL}]}}]\n',
     ),
+    "app.json": (f"[{TOOL},\n",),
+    "app.yaml": (f"{TOOLS_IN_YAML}  [\n",),
     "tools.jsonl": (f"{TOOL}\n",),
     "prompts.yaml": (
         YAML,
@@ -101,7 +113,10 @@ FILES: dict[str, tuple[str, ...]] = {  # texts of files of every kind, without f
         "writer:\n  role: A writer of {topic}\n  goal: >\n    Write on {topic}\n  backstory: You know {topic}.\n",
     ),
     "tools.yaml": (TOOLS_IN_YAML, f"{IGNORE}{TOOLS_IN_YAML.replace('The time', 'At 2026-01-02T03:04:05Z')}"),
-    "compose.yaml": (COMPOSE, COMPOSE.replace("    command", f"    {IGNORE}    command").replace("8080", "8080 --no-cache-prompt")),
+    "compose.yaml": (
+        COMPOSE,
+        COMPOSE.replace("    command", f"    {IGNORE}    command").replace("8080", "8080 --no-cache-prompt"),
+    ),
     "run.sh": (
         "#!/bin/sh\nexec llama-server -m a.gguf --port 8080 -c 8192 -np 4 --cache-reuse 256\n",
         "llama-server -m a.gguf --ctx-size=4k --cache-reuse 256 -np 2 # promptguard: ignore\n",
@@ -124,11 +139,21 @@ def files() -> Iterator[tuple[str, str]]:
             yield str(file.relative_to(clean)), file.read_text(encoding="utf-8")
 
 
-def options() -> Iterator[Option]:
-    """Those of the configuration file. No such file is read here: Python 3.10 has nothing that parses one."""
+def compile_constants() -> None:
+    """Those of the modules that were needed so far, used or not."""
+    for module in list(sys.modules.values()):
+        for value in list(vars(module).values()):
+            if type(value) is regex:
+                value.flags  # noqa: B018 - the first look at it compiles it
+
+
+def compile_options() -> None:
+    """Those of the options of the configuration. No such file is read here: Python 3.10 has nothing that parses one."""
     for table in (*OPTIONS.values(), PROMPT_OPTIONS):
         for option in table:
-            yield from (option, *option.fields)
+            for pattern in (option.pattern, *(field.pattern for field in option.fields)):
+                if pattern:
+                    patterns.compile(pattern)
 
 
 def content() -> bytes:
@@ -140,12 +165,12 @@ def content() -> bytes:
         for name, text in files():
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(name).write_text(text, encoding="utf-8", newline="")
-            with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.suppress(SystemExit):
-                promptguard(["lint", "--no-cache", name])
+            for flags in ((), ("--as-found",)):
+                with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.suppress(SystemExit):
+                    promptguard(["lint", "--no-cache", *flags, name])
         os.chdir(before)
-    for option in options():
-        if option.pattern:
-            patterns.compile(option.pattern)
+    compile_constants()
+    compile_options()
     keys = sorted(patterns._patterns, key=lambda key: (isinstance(key[0], bytes), key))
     codes = {(pattern, int(flags)): patterns.pattern_code(pattern, int(flags)) for pattern, flags in keys}
     return marshal.dumps((patterns.code_form(), codes), 2)  # a form that does not depend on what else refers to a value
