@@ -2,8 +2,8 @@
 
     for python in python3.10 python3.11 python3.12 python3.13; do $python scripts/build_patterns.py; done
 
-They are those for the files below, for the cases of the rules and for the clean files of the tests. It needs no package. A
-pattern that changed and is not in the file is compiled by each process that needs it.
+They are those for the files below, for the cases of the rules and for the clean files of the tests. It needs no package: what is
+done by one is no matter of small files. A pattern that changed and is not in the file is compiled by each process that needs it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ FILES: dict[str, tuple[str, ...]] = {  # texts of files of every kind, without f
         "{{ a b }} {{ 'a' }}{% 1 %} {{ a\n",
         "{{ now().strftime('%H:%M:%S') }} {{ d | date('H:i') }} {{ ['a'] | random }}\nUse the tools.\n",
         "Be brief. </div>\n",
-        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}\n",
+        "Read the messages by their role.\n",
         "\u200b\r\n\u200b\r\nYou {{ now() }}\r\n",
         "{% for a in b | shuffle %}{{ loop.index }}{% endfor %}{% include 'b.j2' %}\n",
         LISTED,
@@ -100,7 +100,6 @@ FILES: dict[str, tuple[str, ...]] = {  # texts of files of every kind, without f
         f'[{{"functionDeclarations": [{TOOL}]}}]\n',
     ),
     "app.json": (f"[{TOOL},\n",),
-    "app.yaml": (f"{TOOLS_IN_YAML}  [\n",),
     "tools.jsonl": (f"{TOOL}\n",),
     "prompts.yaml": (
         YAML,
