@@ -4,8 +4,8 @@ The commands are run as the scripts that pip writes for them: the one of pip 26,
 one of earlier pips, whose ``import re`` makes ``--version`` slower. Two small files are checked: a clean one, and one with a
 finding, for which tokens are counted too; each in a folder without a cache, with one of other files, with one that has them,
 and with ``--no-cache``. With the script of pip 26 and ``--no-cache``, small files of all other kinds are checked as well, and one
-with a configuration and one for a program. Chat templates are not among them: to check one it is rendered, in a process of its
-own.
+with a configuration, two with the values of their variables in a file, and one for a program. Chat templates are not among them:
+to check one it is rendered, in a process of its own.
 
 Processor time is compared, each run with that of ``--version`` next to it, and the median of many is given: neither other work
 nor the frequency of the processor shows. Clock time is printed too.
@@ -87,47 +87,59 @@ YAML_SHAPES = {
     "braces without quotes": "system: You are a helper for {{ company }}.\nuser: {{ question }}\n",
     "mixed line ends": "system: You are a helper.\r\nuser: x\n",
 }
+CONTEXTS = {"json": '{"company": "Acme", "language": "English"}\n', "yaml": "company: Acme\nlanguage: English\n"}
 CONFIGURATION = '[lint]\nignore = ["PG106"]\n\n[[prompts]]\npath = "clean.j2"\nstable = ["company"]\n'
-KINDS = {  # name, text, findings
-    "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", 0),
-    "text": ("system.txt", "You are a support agent.\n\nUse the tools.\n", 0),
-    "prompty": ("clean.prompty", "---\nname: x\n---\nsystem:\nYou are a helper for {{ company }}.\n", 0),
-    "prompts in JSON": ("prompt.json", '{"system":"You are a helper for {{ company }}.","user":"x"}\n', 0),
-    "tools in JSON": ("tools.json", f'{{"tools":[{TOOL}]}}\n', 0),
-    "tools in JSON Lines": ("tools.jsonl", f"{TOOL}\n", 0),
-    "prompts in YAML": ("prompts.yaml", PROMPT_FILE, 0),
-    "prompts in YAML with CR": ("crlf.yaml", PROMPT_FILE.replace("\n", "\r\n"), 0),
-    "a finding in YAML": ("found.yaml", PROMPT_FILE.replace("Use", "Today: {{ now() }}.\n      Use"), 1),
-    **{f"YAML with {shape}": (f"{shape.replace(' ', '_')}.yaml", text, 0) for shape, text in YAML_SHAPES.items()},
-    "a finding behind an anchor": ("found_anchor.yaml", YAML_SHAPES["an anchor"].replace("for {{", "at {{ now() }} for {{"), 1),
+KINDS: dict[str, tuple[str, str, bool]] = {  # name, text, whether there is a finding
+    "Markdown": ("clean.md", "You are a support agent for {{ company }}.\n\nUse the tools.\n", False),
+    "text": ("system.txt", "You are a support agent.\n\nUse the tools.\n", False),
+    "prompty": ("clean.prompty", "---\nname: x\n---\nsystem:\nYou are a helper for {{ company }}.\n", False),
+    "prompts in JSON": ("prompt.json", '{"system":"You are a helper for {{ company }}.","user":"x"}\n', False),
+    "tools in JSON": ("tools.json", f'{{"tools":[{TOOL}]}}\n', False),
+    "tools of Gemini in JSON": ("gemini.tools.json", f'[{{"functionDeclarations":[{TOOL}]}}]\n', False),
+    "tools in JSON Lines": ("tools.jsonl", f"{TOOL}\n", False),
+    "prompts in YAML": ("prompts.yaml", PROMPT_FILE, False),
+    "prompts in YAML with CR": ("crlf.yaml", PROMPT_FILE.replace("\n", "\r\n"), False),
+    "a finding in YAML": ("found.yaml", PROMPT_FILE.replace("Use", "Today: {{ now() }}.\n      Use"), True),
+    **{f"YAML with {shape}": (f"{shape.replace(' ', '_')}.yaml", text, False) for shape, text in YAML_SHAPES.items()},
+    "a finding behind an anchor": (
+        "found_anchor.yaml",
+        YAML_SHAPES["an anchor"].replace("for {{", "at {{ now() }} for {{"),
+        True,
+    ),
     "a finding in quotes over lines": (
         "found_quotes.yaml",
         YAML_SHAPES["quotes over lines"].replace("for {{", "at {{ now() }} for {{"),
-        1,
+        True,
     ),
-    "tools in YAML": ("tools.yaml", TOOLS_FILE, 0),
+    "tools in YAML": ("tools.yaml", TOOLS_FILE, False),
     "a finding in tools in YAML": (
         "found.tools.yaml",
         TOOLS_FILE.replace("Ends it.", STALE),
-        1,
+        True,
     ),
     "a finding in tools in JSON": (
         "found.tools.json",
         f'{{"tools":[{FOUND_TOOL}]}}\n',
-        1,
+        True,
     ),
     "a finding in tools in JSON Lines": (
         "found.tools.jsonl",
         f"{FOUND_TOOL}\n",
-        1,
+        True,
     ),
-    "tools in JSON in another order": ("other.tools.json", f'[{{"description":"d","name":"b"}},{TOOL}]\n', 1),
-    "a finding in Markdown": ("found.md", f"# Role\n\n{FOUND}", 1),
-    "a finding in text": ("found_system.txt", "You are a support agent.\nCurrent date: 2026-01-02\n", 1),
-    "a finding in a script": ("found.sh", "#!/bin/sh\nexec llama-server -m a.gguf --no-cache-prompt\n", 1),
-    "servers in YAML": ("compose.yaml", COMPOSE, 0),
-    "a script": ("run.sh", "#!/bin/sh\nexec llama-server -m a.gguf --port 8080\n", 0),
-    "a Dockerfile": ("Dockerfile", 'FROM llama\nCMD ["llama-server", "-m", "a.gguf"]\n', 0),
+    "tools in JSON in another order": ("other.tools.json", f'[{{"description":"d","name":"b"}},{TOOL}]\n', True),
+    "a finding in Markdown": ("found.md", f"# Role\n\n{FOUND}", True),
+    "a finding in text": ("found_system.txt", "You are a support agent.\nCurrent date: 2026-01-02\n", True),
+    "a finding in a script": ("found.sh", "#!/bin/sh\nexec llama-server -m a.gguf --no-cache-prompt\n", True),
+    "a finding in YAML that is passed over": (
+        "ignored.yaml",
+        f"# promptguard: ignore[PG101]\n{YAML_SHAPES['an anchor'].replace('for {{', 'at {{ now() }} for {{')}",
+        False,
+    ),
+    "text with a name in braces": ("names.txt", "You are a support agent of {company}.\n\nUse the tools.\n", False),
+    "servers in YAML": ("compose.yaml", COMPOSE, False),
+    "a script": ("run.sh", "#!/bin/sh\nexec llama-server -m a.gguf --port 8080\n", False),
+    "a Dockerfile": ("Dockerfile", 'FROM llama\nCMD ["llama-server", "-m", "a.gguf"]\n', False),
 }
 SCRIPT = """\
 # -*- coding: utf-8 -*-
@@ -153,7 +165,7 @@ def main() -> int:
         shutil.copytree(ROOT / "promptguard", f"{folder}/site/promptguard", ignore=shutil.ignore_patterns("__pycache__"))
         environment = {**os.environ, "PYTHONPATH": f"{folder}/site", "XDG_CACHE_HOME": f"{folder}/home"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled once
-        found = {"found.j2", *(name for name, _, findings in KINDS.values() if findings)}
+        found = {"found.j2", *(name for name, _, has_finding in KINDS.values() if has_finding)}
         commands: dict[tuple[str, str], list[str]] = {}
         for script, pip in SCRIPTS.items():
             commands[pip, "--version"] = [script, "--version"]
@@ -166,11 +178,16 @@ def main() -> int:
                 commands[pip, f"lint, {what}, {NOTHING_KEPT}"] = [*lint, "--no-cache"]
         kinds = {kind: [name] for kind, (name, _, _) in KINDS.items()}
         kinds["a configuration"] = ["clean.j2", "--config", "settings.toml"]
+        for suffix in CONTEXTS:
+            kinds[f"the context in {suffix.upper()}"] = ["clean.j2", "--config", f"context_{suffix}.toml"]
         kinds["a finding, as JSON"] = ["found.j2", "--output-format", "json"]
         for kind, arguments in kinds.items():
             commands[SCRIPTS["newer"], f"lint, {kind}, --no-cache"] = ["newer", "lint", "--no-cache", *arguments]
         os.chdir(folder)
         Path("settings.toml").write_text(CONFIGURATION)
+        for suffix, text in CONTEXTS.items():
+            Path(f"values.{suffix}").write_text(text)
+            Path(f"context_{suffix}.toml").write_text(f'[[prompts]]\npath = "clean.j2"\ncontext = "values.{suffix}"\n')
         others = [f"other_{number}.j2" for number in range(OTHERS)]
         for name in others:
             Path(name).write_text(CLEAN)

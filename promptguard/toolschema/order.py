@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from promptguard.core.json_text import quote
 from promptguard.core.light import TYPE_CHECKING, Any, Callable
 from promptguard.parse.strict import MAX_NESTING, Number
 from promptguard.toolschema.dialects import declared, element_role, root_role, tool_name
@@ -21,9 +24,13 @@ MAX_VALUES = 3_000_000
 Objects may stand in each other so often that a few of them unfold into more than memory holds.
 """
 
+_FEW = 1000
+"""Values that are printed without orjson where it is not there yet: to import it takes longer."""
+
 _SCALARS = frozenset({str, int, bool, type(None), Number})
 _PLAIN = _SCALARS | {dict, list, float}
 _TEXTS = frozenset({str})
+_NAMES = {None: "null", False: "false", True: "true"}
 _INFINITY = float("inf")
 _Walk = Callable[[Any, int], Any]
 
@@ -165,6 +172,11 @@ class Canonicalizer:
         Raises:
             RefusedError: there is a lone surrogate in it, or an integer that Python does not print.
         """
+        if "orjson" not in sys.modules and self.budget.size - self.budget.left < _FEW:
+            try:
+                return _compact(value).encode()
+            except ValueError:
+                raise RefusedError from None
         if not self._odd_float:
             import orjson
 
@@ -192,7 +204,8 @@ class Canonicalizer:
         return self._in_order(made) if type(made) is list and all(type(tool) is dict for tool in made) else made
 
     def _in_order(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return sorted(tools, key=self.tool_key)  # stable: tools of the same name stay as they are
+        # Stable: tools of the same name stay as they are. One needs no key.
+        return sorted(tools, key=self.tool_key) if len(tools) > 1 else tools
 
     def _numbered(self, number: int, value: Any) -> Any:
         value = self._plain(value)
@@ -282,6 +295,20 @@ def _key(name: Any) -> str:
 
 def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
     return value if _TEXTS.issuperset(map(type, value)) else {_key(name): item for name, item in value.items()}
+
+
+def _compact(value: Any) -> str:
+    """What ``wire`` gives, without a library; slow."""
+    kind = type(value)
+    if kind is str:
+        return quote(value)
+    if kind is dict:
+        return f"{{{','.join([f'{quote(key)}:{_compact(item)}' for key, item in value.items()])}}}"
+    if kind is list:
+        return f"[{','.join(map(_compact, value))}]"
+    if kind is Number:
+        return str(value.canonical)
+    return repr(value) if kind in (int, float) else _NAMES[value]
 
 
 def print_number(value: object) -> Fragment:

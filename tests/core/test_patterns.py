@@ -14,6 +14,9 @@ from promptguard.core.kept import _hash
 
 TEXT = "Today: {{ now() }} ünd 12:30,\r\n\t'a\\'b' 0xFF __x__ \u2028 <|im_end|> {% raw %} %{ }}"
 WITH_CODES = ((3, 10), (3, 11), (3, 12), (3, 13))
+NOTHING_DELIVERED = (
+    "from promptguard.core import patterns; patterns._delivered = {}; from promptguard.cli.main import _run, main; "
+)
 CACHE = f"promptguard/patterns.{sys.implementation.cache_tag}-{sys.hexversion:x}"
 
 
@@ -49,31 +52,32 @@ def _used_by_lint(folder: Path) -> dict[tuple[str | bytes, int], bytes]:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
-    command = [sys.executable, "-m", "promptguard", "lint", "--no-cache", "--pedantic", "."]
+    command = [sys.executable, "-c", f"{NOTHING_DELIVERED}main()", "lint", "--no-cache", "--pedantic", "."]
     assert subprocess.run(command, cwd=folder, env=environment, capture_output=True).returncode == 1
     _, kept = marshal.loads((folder / "cache" / CACHE).read_bytes()[8:])
     return kept  # type: ignore[no-any-return]
 
 
-def test_a_kept_pattern_is_what_re_compiles(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = _used_by_lint(tmp_path)
-    delivered = patterns._read_delivered()
-    assert len({**delivered, **kept}) > 30
-    assert kept
-    monkeypatch.setattr(patterns, "_delivered", delivered)
-    monkeypatch.setattr(patterns, "_kept", kept)
-    for pattern, flags in {**delivered, **kept}:
-        mine, theirs = patterns.compile(pattern, flags), re.compile(pattern, flags)
-        assert (mine.flags, mine.groups, mine.groupindex) == (theirs.flags, theirs.groups, theirs.groupindex)
-        text = TEXT.encode() if isinstance(pattern, bytes) else TEXT
-        assert [match.regs for match in mine.finditer(text)] == [match.regs for match in theirs.finditer(text)]
-        assert mine == theirs  # flags, pattern and code
-    assert patterns._new == []
+def test_a_pattern_that_is_delivered_or_kept_is_what_re_compiles(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, delivered = _used_by_lint(tmp_path), patterns._read_delivered()
+    assert len(kept) > 30
+    for codes in (kept, delivered):
+        _forget(monkeypatch)
+        monkeypatch.setattr(patterns, "_delivered", codes)
+        for pattern, flags in codes:
+            mine, theirs = patterns.compile(pattern, flags), re.compile(pattern, flags)
+            assert (mine.flags, mine.groups, mine.groupindex) == (theirs.flags, theirs.groups, theirs.groupindex)
+            text = TEXT.encode() if isinstance(pattern, bytes) else TEXT
+            assert [match.regs for match in mine.finditer(text)] == [match.regs for match in theirs.finditer(text)]
+            assert mine == theirs  # flags, pattern and code
+        assert patterns._new == []
 
 
 def test_the_next_process_does_without_re(tmp_path: Path) -> None:
     _used_by_lint(tmp_path)
-    check = "import sys; from promptguard.cli.main import _run; _run(['lint', '--no-cache', 'a.j2']); print('re' in sys.modules)"
+    check = f"{NOTHING_DELIVERED}_run(['lint', '--no-cache', 'a.j2']); print('re' in sys.modules)"
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     command = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {check}"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)

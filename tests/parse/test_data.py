@@ -1,12 +1,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from promptguard.core.errors import InputError
-from promptguard.parse.data import load_mapping
+from promptguard.parse.data import _simple_yaml, load_mapping
 
+WORDS = st.text("yes 01._-", max_size=8)
+TEXTS = WORDS | st.text("yes: 0x1._-~<=&*#'\"[]{}|>\n", max_size=8) | st.text(max_size=8)
+SCALARS = WORDS | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.none() | st.datetimes() | TEXTS
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS | st.integers(), inner, max_size=3), max_leaves=4
+)
 LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" for n in range(20))
 
 
@@ -40,3 +50,56 @@ def test_values_of_both_kinds(tmp_path: Path) -> None:
 def test_what_is_no_context(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(tmp_path, name, text)
+
+
+def same_as_pyyaml(text: str) -> bool:
+    """Whether a text is read without PyYAML; then it gives the same value, and types."""
+    value = _simple_yaml(text, "c.yaml")
+    if value is None:
+        return False
+    assert repr(value) == repr(yaml.safe_load(text))
+    return True
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=3), st.sampled_from([None, False, True]), st.sampled_from([80, 9]))
+def test_a_text_has_the_value_that_pyyaml_gives(values: dict[str, Any], flow: bool | None, width: int) -> None:
+    same_as_pyyaml(yaml.dump(values, default_flow_style=flow, width=width, allow_unicode=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: Acme\n",
+        "a: 1\nb: [1.5, 0x1F, 010, 1_000, -.inf]\nc: {d: yes, e: null}\nf:\n- 1:30\n- 1e3\n-\n",
+        "a: 'it''s'\nb: \"x\\n\"\nc: |\n  d\n  e\nf: >-\n  g\n  h\n",
+        "a: 1\na: 2\n",
+        "# values\na: # none\n- x\n- {b: c}\n",
+    ],
+)
+def test_what_is_simple_is_read_without_pyyaml(text: str) -> None:
+    assert same_as_pyyaml(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "~",
+        "a: 2026-01-02\n",
+        "a: 2026-01-02 03:04:05\n",
+        "a: [{1: b}]\n",
+        "a: {yes: b}\n",
+        "a: {<<: {b: c}}\n",
+        "a: =\n",
+        "a: &b c\nd: *b\n",
+        "a: !!str 1\n",
+        "%YAML 1.1\n---\na: 1\n",
+        "a: 1\n---\nb: 2\n",
+        "a: [\n",
+        f"a: {'1' * 5000}\n",
+        f"a: {'b' * 100_000}\n",
+    ],
+)
+def test_what_is_not_is_left_to_pyyaml(text: str) -> None:
+    assert not same_as_pyyaml(text)

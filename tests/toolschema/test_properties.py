@@ -2,17 +2,23 @@
 
 import json
 import random
+import sys
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_strategies import DIALECTS, EXAMPLES, LISTS, OBJECTS, ODD_TOOLS, REGULAR_TOOLS, TEXTS, TOOLS, shuffled
 
 from promptguard import canonical_json, canonical_tools, tools_fingerprint
+from promptguard.core.source import Source
+from promptguard.parse.strict import parse
 from promptguard.toolschema.dialects import tool_name
 from promptguard.toolschema.document import format_lines, format_text
 from promptguard.toolschema.equality import same_value
+from promptguard.toolschema.errors import RefusedError
+from promptguard.toolschema.order import Canonicalizer, _compact
 from promptguard.toolschema.regular import MAX_SCHEMAS, regular_json
 
 ORDERS = st.randoms(use_true_random=False)
@@ -57,6 +63,22 @@ def test_any_order_of_properties_does_too_where_they_are_sorted(tools: Any, orde
 @given(TOOLS)
 def test_the_bytes_are_those_of_json_dumps(tools: Any) -> None:
     assert canonical_json(tools) == wire(canonical_tools(tools))
+
+
+@EXAMPLES
+@given(TOOLS, st.booleans())
+def test_the_bytes_are_the_same_without_a_library(tools: Any, exact_numbers: bool) -> None:
+    canonicalizer = Canonicalizer()
+    ordered = canonicalizer.tools(parse(Source("t", json.dumps(tools), "json"), exact_numbers=exact_numbers))
+    assert _compact(ordered).encode() == canonicalizer.wire(ordered)
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}])
+def test_what_cannot_be_written_is_refused_without_a_library_too(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "orjson")
+    with pytest.raises(RefusedError):
+        Canonicalizer().wire(value)
+    assert "orjson" not in sys.modules
 
 
 def same_bytes(tools: list[Any]) -> None:

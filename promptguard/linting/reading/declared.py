@@ -48,12 +48,10 @@ def context_values(declaration: PromptDeclaration, settings: Settings) -> Mappin
 
 @lru_cache(maxsize=16)
 def _load(path: str, _changed: int, _size: int) -> Mapping[str, object]:
-    from pathlib import Path
-
     from promptguard.parse.data import load_mapping
 
     try:
-        return load_mapping(Path(path))
+        return load_mapping(path)
     except InputError as error:
         raise ConfigError(f"the context file {error.what}", where=error.where, hint=error.hint) from None
 
