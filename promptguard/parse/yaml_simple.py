@@ -121,7 +121,7 @@ class Reader:
                 self._open = []
                 continue
             if not indent and body.startswith(("---\t", "...")):
-                if line != "..." or "".join(self._lines[self._next :]).strip(" "):
+                if not self._open or line != "..." or "".join(self._lines[self._next :]).strip(" "):
                     raise NotSimpleError
                 break
             if not self._open:
