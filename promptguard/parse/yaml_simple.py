@@ -28,7 +28,7 @@ _WORDS = {
     "<<": "merge",
     "=": "value",
 }
-# A text with a character beside these is no number and no date, in any of their spellings.
+# A text with a character beside these is no number and no date, in any of their spellings; each of the words has one.
 _OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZ_.:+- \t"
 
 
@@ -438,7 +438,7 @@ def _begins_member(body: str) -> bool:
     """Whether what is on a line begins with a key."""
     if body[:1] in ("'", '"'):
         end = body.find(body[0], 1) + 1
-        return body[end:].lstrip(" ")[:1] == ":" if end else False
+        return body[end:].lstrip(" ")[:1] == ":"
     return body[:1] not in _NOT_FIRST and _key_end(body.partition(" #")[0]) >= 0
 
 
@@ -452,9 +452,8 @@ def _is_escaped(text: str, at: int) -> bool:
 
 def type_of(text: str) -> str:
     """As in ``Node.type``, for a text without quotes."""
-    found = _WORDS.get(text)
-    if found is not None or text.strip(_OF_NUMBERS):
-        return found or "str"
+    if text.strip(_OF_NUMBERS):
+        return _WORDS.get(text, "str")
     if text[:1].isalpha():
         return "str"
     bare = text.removeprefix("-")
