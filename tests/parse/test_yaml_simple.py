@@ -233,6 +233,7 @@ def test_simple_texts_are_read_as_by_the_library(text: str) -> None:
         "'a\n  b': c",
         "a: b\n  c # d\n  e",
         "a: b\n  c: d",
+        "a: b\n  : c",
         "a: b\n  c\td",
         "a: b\n  # c\n  d",
         "a: 'b",
