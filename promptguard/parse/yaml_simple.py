@@ -27,7 +27,7 @@ _WORDS = {
     "<<": "merge",
     "=": "value",
 }
-# A text with a character beside these is no number and no date, in any of their spellings.
+# A text with a character beside these is no number and no date, in any of their spellings; each of the words has one.
 _OF_NUMBERS = "0123456789abcdefABCDEFxIiNnTtZ_.:+- \t"
 
 
@@ -476,9 +476,8 @@ def _is_escaped(text: str, at: int) -> bool:
 
 def type_of(text: str) -> str:
     """As in ``Node.type``, for a text without quotes."""
-    found = _WORDS.get(text)
-    if found is not None or text.strip(_OF_NUMBERS):
-        return found or "str"
+    if text.strip(_OF_NUMBERS):
+        return _WORDS.get(text, "str")
     if text[:1].isalpha():
         return "str"
     bare = text.removeprefix("-")
