@@ -138,9 +138,12 @@ class YAMLPlaces:
         return self._range(key or node)
 
     def inside(self, pointer: str, ranges: Sequence[Range], text: str) -> list[Range]:
+        node, _ = self._find(pointer)
+        quote = "" if node.plain else self._text[node.start]
+        if quote in ("", "'", '"') and self._text.startswith(f"{node.text}{quote}", start := node.start + len(quote)):
+            return [(start + low, start + high) for low, high in ranges]  # as most are
         from promptguard.parse.yaml_scalars import written_scalar
 
-        node, _ = self._find(pointer)
         written = written_scalar(self._text, node.start, node.text)
         return [written.places.span(*found) if written is not None else self._range(node) for found in ranges]
 
