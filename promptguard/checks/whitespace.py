@@ -29,7 +29,7 @@ def check(document: Document, _options: Mapping[str, Any]) -> Iterator[Hit]:
         from promptguard.checks import characters
 
         yield from characters.check(document, literal)
-    if document.template is not None and "{%" in text:
+    if document.template is not None and "{%" in text and "if" in text:
         from promptguard.checks import branches
 
         yield from branches.check(document)

@@ -478,7 +478,7 @@ def type_of(text: str) -> str:
     """As in ``Node.type``, for a text without quotes."""
     if text.strip(_OF_NUMBERS):
         return _WORDS.get(text, "str")
-    if text[:1].isalpha():
+    if text[:1].isalpha() or ("0x" not in text and ("c" in text or "d" in text)):  # most ids
         return "str"
     bare = text.removeprefix("-")
     if bare.isdecimal() and (bare == "0" or bare[0] != "0"):

@@ -14,7 +14,28 @@ from promptguard.parse.yaml_simple import type_of
 from promptguard.parse.yaml_types import number
 
 _PARTS = [*"0123456789", "00", "_", ".", ":", "+", "-", "e", "E", "x", "b", "o", "e+", "E-", ".inf", ".nan", "inf", "NaN", ".INF"]
-_PARTS += ["2024", "-01", "-1", "T", "t", " ", "\t", "10:00:00", ":59", ":60", "Z", "+01:00", "0x", "0b", "af", "~", "=", "<<"]
+_PARTS += [
+    "2024",
+    "-01",
+    "-1",
+    "T",
+    "t",
+    " ",
+    "\t",
+    "10:00:00",
+    ":59",
+    ":60",
+    "Z",
+    "+01:00",
+    "0x",
+    "0b",
+    "af",
+    "c",
+    "d",
+    "~",
+    "=",
+    "<<",
+]
 
 
 @given(st.lists(st.sampled_from(_PARTS), min_size=1, max_size=7).map("".join))
