@@ -213,8 +213,7 @@ class Reader:
         """Take a key, and its value if that is on its line."""
         if body[0] in ("'", '"'):
             key, end = self.quoted(start)
-            end -= start
-            end += len(body[end:]) - len(body[end:].lstrip(" "))
+            end = len(body) - len(body[end - start :].lstrip(" "))
             if body[end : end + 2] != ": " and body[end:] != ":":
                 raise NotSimpleError
         else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from promptguard.core.light import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Sequence, bisect_right
-from promptguard.linting.reading.strings import PromptString, Value, child_pointer, is_record
+from promptguard.linting.reading.data import PromptString, Value, child_pointer
+from promptguard.linting.reading.strings import is_record
 from promptguard.toolschema.dialects import has_messages, tools_beside
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from promptguard.checks.base import Block, Document, Embedding, Region
+from promptguard.checks.base import Block, Document, Embedding, Region, Syntax
 from promptguard.core import patterns as re
 from promptguard.core.errors import InputError
 from promptguard.core.light import (
@@ -10,6 +10,8 @@ from promptguard.core.light import (
     Any,
     Callable,
     Iterator,
+    Literal,
+    NamedTuple,
     Sequence,
     bisect_left,
     lru_cache,
@@ -23,7 +25,6 @@ from promptguard.parse.tool_marks import is_json_lines, may_hold_tools, says_too
 
 if TYPE_CHECKING:
     from promptguard.linting.reading.beside import Beside
-    from promptguard.linting.reading.strings import PromptString, Value, ValueKind
     from promptguard.parse.json import JSONIndex
     from promptguard.parse.json import Node as JSONNode
     from promptguard.parse.yaml import Node as YAMLNode
@@ -48,6 +49,48 @@ _ORDINARY_YAML = regex(
     rb"^(?:apiVersion|jobs|services|openapi|swagger|stages|Resources|AWSTemplateFormatVersion)[ \t]*:", re.MULTILINE
 )
 _ORDINARY_JSON = regex(rb'\A\s*\{\s*"(?:openapi|swagger|lockfileVersion|nbformat)"\s*:')
+
+
+ValueKind = Literal["mapping", "list", "text", "other"]
+
+
+class Value:
+    """A value of a JSON or YAML file.
+
+    Attributes:
+        kind: what it is; ``other`` is a number, a truth value or nothing.
+        items: the members, by key or by the digits of the index.
+        text: of a text, decoded.
+        start: where it begins in the file.
+        end: where it ends; equal to ``start`` where that is not known.
+    """
+
+    __slots__ = ("end", "items", "kind", "start", "text")
+
+    def __init__(self, kind: ValueKind, start: int, end: int, text: str = "") -> None:
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.text = text
+        self.items: list[tuple[str, Value]] = []
+
+
+class PromptString(NamedTuple):
+    """A string that is a prompt, or a part of one.
+
+    Attributes:
+        value: the string.
+        pointer: where it is, as a JSON pointer.
+        group: the pointer of what holds all parts of its prompt.
+        block: what its key or its role says.
+        syntax: what stands beside it says of its placeholders.
+    """
+
+    value: Value
+    pointer: str
+    group: str
+    block: Block | None = None
+    syntax: Syntax | None = None
 
 
 def may_hold_data(path: str, kind: FileKind, head: bytes) -> bool:
@@ -217,8 +260,6 @@ class _Maker:
         several = several and self._origin.prompt == self._source.path
         made: list[Document] = []
         for (number, holder, key, tools), end in beside:
-            from promptguard.linting.reading.strings import child_pointer
-
             prompt = self._prompt(number, holder, several=several)
             pointer, region = child_pointer(holder, key), Region(tools.start, end, "tools")
             made.append(Document(self._source, "tools", regions=(region,), pointer=pointer, prompt=prompt, bom=self._origin.bom))
@@ -231,7 +272,6 @@ class _Maker:
 
     def tool_texts(self, root: Value, at: str = "", prompt: str | None = None) -> list[Document]:
         """The texts of tools that are templates; ``at``: their JSON pointer; ``prompt``: by default that of the file."""
-        from promptguard.linting.reading.strings import PromptString, texts
         from promptguard.linting.reading.syntax import guess_syntax
 
         found: list[Document] = []
@@ -295,8 +335,6 @@ def _yaml_embedding(source: Source, value: Value) -> Embedding | None:
 
 def _json_value(places: JSONIndex, at: int = 0) -> Value:
     """The tree of a JSON text that begins at a place in its file."""
-    from promptguard.linting.reading.strings import Value
-
     kinds: dict[str, ValueKind] = {"object": "mapping", "array": "list", "string": "text", "scalar": "other"}
 
     def made(node: JSONNode) -> Value:
@@ -315,8 +353,6 @@ def _json_value(places: JSONIndex, at: int = 0) -> Value:
 
 def _yaml_value(root: YAMLNode) -> Value:
     """The tree of a YAML document; an alias is the value of its anchor once more."""
-    from promptguard.linting.reading.strings import Value
-
     known: dict[int, Value] = {}
 
     def made(node: YAMLNode) -> Value:
@@ -338,6 +374,21 @@ def _yaml_value(root: YAMLNode) -> Value:
                 stack.append(child)
             value.items.append((name, known[id(child)]))
     return known[id(root)]
+
+
+def texts(root: Value) -> Iterator[tuple[str, Value]]:
+    """All texts, with their JSON pointers, in order."""
+    stack = [("", root)]
+    while stack:
+        pointer, value = stack.pop()
+        if value.kind == "text":
+            yield pointer, value
+        stack.extend((child_pointer(pointer, name), child) for name, child in reversed(value.items))
+
+
+def child_pointer(pointer: str, name: str) -> str:
+    """The JSON pointer of a member of what lies at one."""
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
 def _is_tools(text: str) -> bool:

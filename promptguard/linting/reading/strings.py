@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from promptguard.checks.base import BLOCKS, Block, Syntax
-from promptguard.core.light import Iterator, Literal, Mapping, NamedTuple, regex
+from promptguard.core.light import Iterator, Mapping, NamedTuple, regex
 from promptguard.linting.reading.blocks import ROLES
+from promptguard.linting.reading.data import PromptString, Value, child_pointer, texts
 from promptguard.linting.reading.names import words
 from promptguard.linting.reading.syntax import guess_syntax
 
@@ -120,48 +121,6 @@ _RANKS: dict[Block | None, int] = {None: BLOCKS.index("system"), **{block: numbe
 _PATH = regex(r"[\w./\\:~-]*")
 
 
-ValueKind = Literal["mapping", "list", "text", "other"]
-
-
-class Value:
-    """A value of a JSON or YAML file.
-
-    Attributes:
-        kind: what it is; ``other`` is a number, a truth value or nothing.
-        items: the members, by key or by the digits of the index.
-        text: of a text, decoded.
-        start: where it begins in the file.
-        end: where it ends; equal to ``start`` where that is not known.
-    """
-
-    __slots__ = ("end", "items", "kind", "start", "text")
-
-    def __init__(self, kind: ValueKind, start: int, end: int, text: str = "") -> None:
-        self.kind = kind
-        self.start = start
-        self.end = end
-        self.text = text
-        self.items: list[tuple[str, Value]] = []
-
-
-class PromptString(NamedTuple):
-    """A string that is a prompt, or a part of one.
-
-    Attributes:
-        value: the string.
-        pointer: where it is, as a JSON pointer.
-        group: the pointer of what holds all parts of its prompt.
-        block: what its key or its role says.
-        syntax: what stands beside it says of its placeholders.
-    """
-
-    value: Value
-    pointer: str
-    group: str
-    block: Block | None = None
-    syntax: Syntax | None = None
-
-
 class _Message(NamedTuple):
     """A message of LangChain: its block, and the pointer of what holds its conversation."""
 
@@ -203,16 +162,6 @@ def is_record(root: Value) -> bool:
         return False
     # An agent may have an id and a prompt too, and tools; a sample has functions, and asks what no template would.
     return "question" in members or ("functions" in members and "prompt" in members and "{" not in members["prompt"].text)
-
-
-def texts(root: Value) -> Iterator[tuple[str, Value]]:
-    """All texts, with their JSON pointers, in order."""
-    stack = [("", root)]
-    while stack:
-        pointer, value = stack.pop()
-        if value.kind == "text":
-            yield pointer, value
-        stack.extend((child_pointer(pointer, name), child) for name, child in reversed(value.items))
 
 
 class _Finder:
@@ -403,8 +352,3 @@ def _is_foreign(text: str) -> bool:
 
 def _snake(name: str) -> str:
     return "_".join(words(name))
-
-
-def child_pointer(pointer: str, name: str) -> str:
-    """The JSON pointer of a member of what lies at one."""
-    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
