@@ -17,7 +17,7 @@ from promptguard.prompts.counting import counter
 from promptguard.prompts.features import find_features
 from promptguard.prompts.preservation import check_template
 from promptguard.prompts.rendering import Renderer
-from promptguard.toolschema.dialects import as_openai_tools
+from promptguard.toolschema.openai import as_openai_tools
 
 _CHATML = "fixtures/chat_templates/append_only.jinja"
 _CHATML_END = "<|im_end|>"

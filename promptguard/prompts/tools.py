@@ -8,7 +8,7 @@ from promptguard.core.files import read_text
 from promptguard.core.source import Source
 from promptguard.parse.strict import parse
 from promptguard.prompts.request import Tool
-from promptguard.toolschema.dialects import as_openai_tools
+from promptguard.toolschema.openai import as_openai_tools
 
 MAX_BYTES = 8 * 1024 * 1024
 

@@ -14,7 +14,7 @@ from promptguard.prompts.request import Message, Piece, Request, Tool, Traced
 from promptguard.prompts.standins import StandIn
 from promptguard.replaying.inject import Injection
 from promptguard.replaying.inputs import Inputs
-from promptguard.toolschema.dialects import as_openai_tools
+from promptguard.toolschema.openai import as_openai_tools
 
 # The last turn of the scripted task is the first one of the new day.
 MIDNIGHT = datetime(2026, 3, 12)  # noqa: DTZ001 - the wall clock of an agent, which has no zone

@@ -5,7 +5,7 @@ import pytest
 
 from promptguard.core.errors import InputError
 from promptguard.prompts.tools import load_tools
-from promptguard.toolschema.dialects import as_openai_tools
+from promptguard.toolschema.openai import as_openai_tools
 
 SCHEMA = {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"}}}
 CHAT = {"type": "function", "function": {"name": "find", "description": "Finds.", "parameters": SCHEMA}}
