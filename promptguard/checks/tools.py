@@ -14,8 +14,7 @@ from promptguard.core.light import TYPE_CHECKING, Any, Callable, Iterable, Itera
 from promptguard.core.source import Source, Span
 from promptguard.parse.strict import not_json, parse
 from promptguard.parse.tool_marks import is_json_lines
-from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools
-from promptguard.toolschema.visit import visit
+from promptguard.toolschema.dialects import looks_like_tools, text_looks_like_tools, visit
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -7,8 +7,7 @@ from promptguard.checks.tools_order import Part, name_pointer, tool_lists
 from promptguard.checks.tools_places import Range
 from promptguard.core.finding import Severity
 from promptguard.core.light import Any, Iterator, Sequence
-from promptguard.toolschema.dialects import SCHEMA_KEYS
-from promptguard.toolschema.visit import visit
+from promptguard.toolschema.dialects import SCHEMA_KEYS, visit
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
 _MAY_DEFINE_MORE = ("$ref", "ref", "allOf", "anyOf", "any_of", "oneOf", "patternProperties", "if", "dependentSchemas")

@@ -1,12 +1,12 @@
-"""The dialects that tool schemas are written in: how they are told apart."""
+"""The dialects that tool schemas are written in: how they are told apart, and where tools and schemas are in them."""
 
 from __future__ import annotations
 
 from promptguard.core import json_text
 from promptguard.core import patterns as re
-from promptguard.core.light import Any, Literal, Mapping, regex
+from promptguard.core.light import Any, Iterator, Literal, Mapping, regex
 from promptguard.parse.strict import Number
-from promptguard.toolschema.vocabulary import SCHEMA, Role
+from promptguard.toolschema.vocabulary import HOLDER, SCHEMA, TOOL, Role
 
 Dialect = Literal["openai-chat", "openai-responses", "anthropic", "mcp", "gemini", "function"]
 
@@ -28,6 +28,7 @@ _MESSAGES = ("messages", "contents", "input", "prompt")
 _FLAT_FUNCTION = frozenset({"type", "name", "description", "strict"})
 _COMBINATIONS = ("$ref", "allOf", "anyOf", "any_of", "oneOf")
 
+_VOCABULARIES = {"schema": SCHEMA, "tool": TOOL, "holder": HOLDER}
 _TOOL_KEY = regex(r"parameters|function|input_?schema|\\u", re.IGNORECASE)  # one of these is in every tools file
 
 
@@ -44,6 +45,39 @@ def root_role(value: Mapping[Any, Any]) -> Role | None:
 def element_role(value: Mapping[Any, Any]) -> Role:
     """What an object in a list of tools is: a bare JSON Schema, or a tool, if only one that the provider brings along."""
     return "schema" if not is_tool(value) and _is_schema(value) else "tool"
+
+
+def visit(value: Any, start: Role | None = None) -> Iterator[tuple[str, Role, dict[str, Any], dict[str, Any]]]:
+    """Every tool and every schema, in the order of the text, each ahead of what is inside it.
+
+    Args:
+        value: what ``canonical_tools`` takes, as plain dicts and lists.
+        start: what the value is; by default what ``canonical_tools`` takes it for.
+
+    Yields:
+        Its JSON pointer; ``tool`` or ``schema``; the object itself; the outermost schema that it is in (for a tool, the
+        tool), which a ``$ref`` starts from.
+    """
+    if start is None:
+        start = "tools" if isinstance(value, list) else root_role(value) if isinstance(value, dict) else None
+    stack: list[tuple[Any, str, Role | None, dict[str, Any] | None]] = [(value, "", start, None)]
+    while stack:
+        value, pointer, role, root = stack.pop()
+        members: list[tuple[Any, str, Role | None, dict[str, Any] | None]] = []
+        if isinstance(value, list):
+            for number, item in enumerate(value):
+                inner = element_role(item) if role == "tools" and isinstance(item, dict) else role
+                members.append((item, f"{pointer}/{number}", inner, root))
+        elif isinstance(value, dict) and role in ("properties", "map"):
+            members = [(item, f"{pointer}/{json_text.escape(key)}", "schema", root) for key, item in value.items()]
+        elif isinstance(value, dict) and role in _VOCABULARIES:
+            vocabulary = _VOCABULARIES[role]
+            if role == "schema":
+                root = value if root is None else root
+            if role != "holder":
+                yield pointer, role, value, root or value
+            members = [(item, f"{pointer}/{json_text.escape(key)}", vocabulary.role(key), root) for key, item in value.items()]
+        stack.extend(reversed(members))
 
 
 def is_tool(value: Mapping[Any, Any]) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from promptguard.core.light import Any, Iterator, regex
-from promptguard.toolschema.dialects import element_role
-from promptguard.toolschema.visit import visit
+from promptguard.toolschema.dialects import element_role, visit
 from promptguard.toolschema.vocabulary import TOOL, Role
 
 _ANCHORS = ("$anchor", "$dynamicAnchor")

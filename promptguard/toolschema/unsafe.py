@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from promptguard.toolschema.visit import visit
+from promptguard.toolschema.dialects import visit
 
 _KEYS = ("title", "description")
 _STEPS: dict[str, Callable[[str], str]] = {
