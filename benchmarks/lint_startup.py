@@ -127,6 +127,7 @@ KINDS: dict[str, tuple[str, str, bool]] = {  # name, text, whether there is a fi
         f"{FOUND_TOOL}\n",
         True,
     ),
+    "a template in a tool": ("template.tools.jsonl", f"{TOOL}\n".replace('"d"', '"At {{ now() }}"'), True),
     "tools in JSON in another order": ("other.tools.json", f'[{{"description":"d","name":"b"}},{TOOL}]\n', True),
     "a finding in Markdown": ("found.md", f"# Role\n\n{FOUND}", True),
     "a finding in text": ("found_system.txt", "You are a support agent.\nCurrent date: 2026-01-02\n", True),
