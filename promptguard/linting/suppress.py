@@ -114,17 +114,20 @@ class _Places:
         documents: what was read from it.
     """
 
-    __slots__ = ("_comments", "_file", "_is_known", "_prompts", "_templates")
+    __slots__ = ("_comments", "_ends", "_file", "_is_known", "_prompts", "_templates")
 
     def __init__(self, file: Source, documents: Sequence[Document]) -> None:
         self._file = file
         self._comments: Sequence[int] = ()  # of YAML: where they begin
+        self._ends: Sequence[int] = ()
         self._is_known = False
         if file.kind == "yaml" and DIRECTIVE in file.text:
             from promptguard.parse.yaml import read_yaml
 
             try:
                 self._comments = read_yaml(file).comments
+                found = (_LINE_BREAK.search(file.text, start) for start in self._comments)
+                self._ends = [match.start() if match is not None else len(file.text) for match in found]
                 self._is_known = True
             except InputError:  # it is broken, which is a finding
                 self._is_known = False
@@ -139,10 +142,8 @@ class _Places:
 
     def _comment_start(self, at: int) -> int | None:
         """Where the comment of YAML begins that an offset lies in."""
-        number = bisect_right(self._comments, at)
-        if not number or _LINE_BREAK.search(self._file.text, self._comments[number - 1], at):
-            return None
-        return self._comments[number - 1]
+        number = bisect_right(self._comments, at) - 1
+        return self._comments[number] if number >= 0 and at < self._ends[number] else None
 
     def outermost(self, at: int) -> int:
         """Where the comment begins in which another one begins at an offset; that offset where there is none."""
