@@ -7,17 +7,14 @@ from promptguard.checks.tools_places import Places, Range
 from promptguard.core.finding import Fix
 from promptguard.core.json_text import escape, quote
 from promptguard.core.light import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
-from promptguard.parse.strict import Number
 from promptguard.toolschema.dialects import tool_name
 from promptguard.toolschema.errors import RefusedError
-from promptguard.toolschema.order import Canonicalizer
+from promptguard.toolschema.order import Canonicalizer, printed
 
 if TYPE_CHECKING:
     from promptguard.toolschema.document import Form
 
 _HOLD_TOOLS = ("tools", "functions", "functionDeclarations", "function_declarations")
-
-_NAMES = {None: "null", False: "false", True: "true"}
 
 
 class Part(NamedTuple):
@@ -192,7 +189,7 @@ def _text_disorder(
     if disorder is None:
         own = _in_form(part, part.value)
         wire = text.rstrip("\r\n")
-        if own == text or ("\n" not in wire and _printed(part.value) == wire):
+        if own == text or ("\n" not in wire and printed(part.value) == wire):
             return None
         start, end = _first_difference(text, own)
         message = "the layout is not canonical: other white space, escapes or numbers than promptguard format writes"
@@ -202,30 +199,7 @@ def _text_disorder(
 
 def _in_form(part: Part, value: Any) -> str:
     """A value of a JSON text as ``promptguard format`` prints it, which imports much more to do so."""
-    return _printed(value, "\n") + "\n" if part.form == "file" else _printed(value)
-
-
-def _printed(value: Any, line: str = "") -> str:
-    """A value that was read with exact numbers as canonical JSON.
-
-    Args:
-        value: nested no deeper than ``parse.strict`` lets pass.
-        line: the line break and the indentation that it stands at; nothing for the wire form.
-    """
-    if type(value) is str:
-        return quote(value)
-    if type(value) is Number:
-        return value.canonical
-    if not isinstance(value, (dict, list)):
-        return str(value) if type(value) is int else _NAMES[value]
-    inner, colon = (f"{line}  ", ": ") if line else ("", ":")
-    if type(value) is dict:
-        parts = [f"{quote(key)}{colon}{_printed(item, inner)}" for key, item in value.items()]
-        opening, closing = "{", "}"
-    else:
-        parts = [_printed(item, inner) for item in value]
-        opening, closing = "[", "]"
-    return f"{opening}{inner}{f',{inner}'.join(parts)}{line}{closing}" if parts else opening + closing
+    return printed(value, "\n") + "\n" if part.form == "file" else printed(value)
 
 
 def _not_canonical(document: Document, found: list[_Disorder], kept: str | None) -> Hit:

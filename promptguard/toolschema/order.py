@@ -174,7 +174,7 @@ class Canonicalizer:
         """
         if "orjson" not in sys.modules and self.budget.size - self.budget.left < _FEW:
             try:
-                return _compact(value).encode()
+                return printed(value).encode()
             except ValueError:
                 raise RefusedError from None
         if not self._odd_float:
@@ -297,18 +297,28 @@ def _with_text_keys(value: dict[Any, Any]) -> dict[str, Any]:
     return value if _TEXTS.issuperset(map(type, value)) else {_key(name): item for name, item in value.items()}
 
 
-def _compact(value: Any) -> str:
-    """What ``wire`` gives, without a library; slow."""
+def printed(value: Any, line: str = "") -> str:
+    """A value as canonical JSON, without a library; slow.
+
+    Args:
+        value: nested no deeper than ``parse.strict`` lets pass.
+        line: the line break and the indentation that it stands at; nothing for the compact form, that of ``wire``.
+    """
     kind = type(value)
     if kind is str:
         return quote(value)
-    if kind is dict:
-        return f"{{{','.join([f'{quote(key)}:{_compact(item)}' for key, item in value.items()])}}}"
-    if kind is list:
-        return f"[{','.join(map(_compact, value))}]"
     if kind is Number:
         return str(value.canonical)
-    return repr(value) if kind in (int, float) else _NAMES[value]
+    if kind is not dict and kind is not list:
+        return repr(value) if kind in (int, float) else _NAMES[value]
+    inner, colon = (f"{line}  ", ": ") if line else ("", ":")
+    if kind is dict:
+        parts = [f"{quote(key)}{colon}{printed(item, inner)}" for key, item in value.items()]
+        opening, closing = "{", "}"
+    else:
+        parts = [printed(item, inner) for item in value]
+        opening, closing = "[", "]"
+    return f"{opening}{inner}{f',{inner}'.join(parts)}{line}{closing}" if parts else opening + closing
 
 
 def print_number(value: object) -> Fragment:

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from promptguard.checks.base import Document, Hit, Region, shown
 from promptguard.checks.tools import check
-from promptguard.checks.tools_order import _printed
 from promptguard.core.source import Source
 from promptguard.parse.strict import parse
 from promptguard.toolschema.document import format_lines, format_text
-from promptguard.toolschema.order import print_number
+from promptguard.toolschema.order import print_number, printed
 
 
 def document(text: str, path: str = "tools.json") -> Document:
@@ -95,8 +94,8 @@ def test_sorting_leaves_every_tool_as_it_is(tools: list[Any]) -> None:
 )
 def test_a_value_is_laid_out_as_the_formatter_does_it(given: Any) -> None:
     value = parse(Source("t", json.dumps(given, ensure_ascii=False), "json"), exact_numbers=True)
-    assert _printed(value) == orjson.dumps(value, default=print_number).decode()
-    assert _printed(value, "\n") == orjson.dumps(value, default=print_number, option=orjson.OPT_INDENT_2).decode()
+    assert printed(value) == orjson.dumps(value, default=print_number).decode()
+    assert printed(value, "\n") == orjson.dumps(value, default=print_number, option=orjson.OPT_INDENT_2).decode()
 
 
 @given(TOOLS, st.sampled_from([None, 2]))

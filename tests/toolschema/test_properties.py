@@ -18,7 +18,7 @@ from promptguard.toolschema.dialects import tool_name
 from promptguard.toolschema.document import format_lines, format_text
 from promptguard.toolschema.equality import same_value
 from promptguard.toolschema.errors import RefusedError
-from promptguard.toolschema.order import Canonicalizer, _compact
+from promptguard.toolschema.order import Canonicalizer, printed
 from promptguard.toolschema.regular import MAX_SCHEMAS, regular_json
 
 ORDERS = st.randoms(use_true_random=False)
@@ -70,7 +70,7 @@ def test_the_bytes_are_those_of_json_dumps(tools: Any) -> None:
 def test_the_bytes_are_the_same_without_a_library(tools: Any, exact_numbers: bool) -> None:
     canonicalizer = Canonicalizer()
     ordered = canonicalizer.tools(parse(Source("t", json.dumps(tools), "json"), exact_numbers=exact_numbers))
-    assert _compact(ordered).encode() == canonicalizer.wire(ordered)
+    assert printed(ordered).encode() == canonicalizer.wire(ordered)
 
 
 @pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}])
