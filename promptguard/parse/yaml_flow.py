@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from promptguard.core.light import TYPE_CHECKING, regex
 from promptguard.parse.yaml import Node
-from promptguard.parse.yaml_simple import LONGEST_KEY, MAX_OPEN, NOT_FIRST, NotSimpleError, is_name, type_of
+from promptguard.parse.yaml_simple import LONGEST_KEY, MAX_OPEN, NOT_FIRST, NotSimpleError, is_name, is_tag, type_of
 
 if TYPE_CHECKING:
     from promptguard.parse.yaml_simple import Reader
@@ -61,12 +61,44 @@ def _value(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
         return read_flow(reader, at, depth + 1)
     if first in ("'", '"'):
         return reader.quoted(at)
+    if first in ("&", "!"):
+        return _with_properties(reader, at, depth)
     if first == "*":
         end = at + 1
         while is_name(reader.text[end : end + 1]):
             end += 1
         return reader.alias(reader.text[at + 1 : end]), end
     return _plain(reader.text, at)
+
+
+def _with_properties(reader: Reader, at: int, depth: int) -> tuple[Node, int]:
+    """A value with an anchor, a tag, or both ahead of it on its line."""
+    text = reader.text
+    begin = at
+    anchor = tag = ""
+    while text[at : at + 1] in ("&", "!"):
+        end = text.find(" ", at)
+        word = text[at + 1 : max(end, at + 1)]
+        if text[at] == "&":
+            if anchor or word in reader.named or not is_name(word):
+                raise NotSimpleError
+            anchor = word
+            reader.anchor = begin if reader.anchor is None else reader.anchor
+        else:
+            if tag or not is_tag(word):
+                raise NotSimpleError
+            tag = word
+            reader.tag = begin if reader.tag is None else reader.tag
+        at = _behind_gap(reader, end)
+    if text[at : at + 1] == "*":
+        raise NotSimpleError
+    node, end = _value(reader, at, depth)
+    node.start = begin
+    if tag and node.kind == "scalar":
+        node.plain, node.type = False, "str"
+    if anchor:
+        reader.named[anchor] = node
+    return node, end
 
 
 def _behind_colon(text: str, begin: int, end: int, key: Node) -> int:
@@ -82,7 +114,7 @@ def _behind_colon(text: str, begin: int, end: int, key: Node) -> int:
         end += 1
     if text[end : end + 1] != ":":
         return -1
-    if key.kind != "scalar" or text[begin] == "*" or end - begin > LONGEST_KEY or "\n" in text[begin:end]:
+    if key.kind != "scalar" or text[begin] in "*&!" or end - begin > LONGEST_KEY or "\n" in text[begin:end]:
         raise NotSimpleError
     if key.plain and text[end + 1 : end + 2] not in (" ", "\n", "\r"):
         raise NotSimpleError

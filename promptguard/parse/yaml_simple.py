@@ -1,7 +1,7 @@
 """YAML as prompt files have it: mappings and lists of texts, in lines or in brackets, with anchors, tags, several documents.
 
-It reads what YAML 1.1 says for sure. Directives, keys that are collections or have an anchor, an anchor or a tag in brackets,
-values behind ``---``, odd characters, whatever may be an error: that is not decided here, and read by the library. What is read
+It reads what YAML 1.1 says for sure. Directives, keys that are collections or have an anchor or a tag, values behind ``---``,
+odd characters, whatever may be an error: that is not decided here, and read by the library. What is read
 here comes out as from the library (libyaml): values, types and places alike.
 """
 
@@ -272,7 +272,7 @@ class Reader:
                 self._named = name
                 self.anchor = begin if self.anchor is None else self.anchor
             else:
-                if self._tagged or not is_name(name.removeprefix("!").replace("/", "-").replace(".", "-")):
+                if self._tagged or not is_tag(name):
                     raise NotSimpleError
                 self._tagged = True
                 self.tag = begin if self.tag is None else self.tag
@@ -431,6 +431,11 @@ class Reader:
 def is_name(text: str) -> bool:
     """Whether a text is the name of an anchor."""
     return text.isascii() and text.replace("_", "a").replace("-", "a").isalnum()
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text is a tag without its first ``!``, and one that needs no directive."""
+    return is_name(text.removeprefix("!").replace("/", "-").replace(".", "-"))
 
 
 def _is_item(body: str) -> bool:
